@@ -318,6 +318,25 @@ def test_what_was_collected_is_printed_with_what_was_lost(
     assert "contains no collected logs" in capsys.readouterr().err
 
 
+def test_a_report_has_what_was_collected_of_a_pod_that_is_gone(
+    site: LoggedSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("j-abcde", "j-2-abcde"):
+        site.ours(name, "Failed")
+        site.printed[name, "main"] = [line(1, f"{name} begins"), line(2, "no space left on device")]
+    folder, file = tmp_path / "logs", tmp_path / "plan.json"
+    site.collector(LogFolder(path=folder, limit=2**20)).collect()
+    failed = {"apiVersion": "management.harvesterhci.io/v1beta1", "kind": "UpgradePlan", **plan()}
+    file.write_text(json.dumps(failed), encoding="utf-8")
+    words = ["upgradeplan", "report", str(file), "--logs", str(folder), "-o", "json"]
+    assert run(words) == 0
+    (failure,) = json.loads(capsys.readouterr().out)["failures"]
+    lines = ["j-abcde begins", "no space left on device"]
+    assert failure["logs"] == [{"object": "Pod harvester-system/j-abcde", "container": "main", "lines": lines}]
+    assert run([*words[:4], str(tmp_path / "nothing")]) == 2
+    assert "contains no collected logs" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

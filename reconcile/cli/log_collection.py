@@ -1,4 +1,4 @@
-"""`run --logs`: the collector beside the loop, in a thread of its own. It gates nothing."""
+"""`run --logs`: the collector beside the loop, in a thread of its own, which gates nothing; and what it has kept."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from renderer.errors import problem
 
 if TYPE_CHECKING:
     from reconcile.loop.setup import ManagerConfig
+    from reconcile.pod_logs.folder import LogFolder
     from reconcile.pod_logs.log_collector import LogCollector
 
 
@@ -33,6 +34,18 @@ def collector_of(config: ManagerConfig, folder: str, limit: str) -> LogCollector
         Redactor(catalog.redaction),
         config.log,
     )
+
+
+def collected_logs(folder: Path) -> LogFolder:
+    """The logs that were collected in a folder. Raises `Problems` where there are none."""
+    from reconcile.pod_logs.folder import LogFolder
+
+    kept = LogFolder(path=folder, limit=0)
+    kept.read()
+    if not kept.entries:
+        remedy = "name the folder that was given as run --logs"
+        raise problem("NoLogs", "contains no collected logs", file=str(folder), remedy=remedy)
+    return kept
 
 
 def collecting(collector: LogCollector) -> Callable[[], None]:

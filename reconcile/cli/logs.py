@@ -13,6 +13,7 @@ import click
 
 from reconcile.cli.candidates import node_names, plan_names
 from reconcile.cli.connect import Target, cluster_options, template_set_of, wall_clock
+from reconcile.cli.log_collection import collected_logs
 from renderer.cli.answer import plain, say
 from renderer.cli.input_options import FOLDER
 from renderer.errors import ExitCode, problem
@@ -112,14 +113,9 @@ def _component(catalog: Catalog, phase: str | None) -> str | None:
 
 def _collected(folder: Path, plan: str | None, asked: Asked) -> ExitCode:
     """Prints what is kept; what was lost goes to stderr. Raises `Problems` for a folder without logs."""
-    from reconcile.pod_logs.folder import LogFolder
     from reconcile.status.times import time_text
 
-    kept = LogFolder(path=folder, limit=0)
-    kept.read()
-    if not kept.entries:
-        remedy = "name the folder that was given as run --logs"
-        raise problem("NoLogs", "contains no collected logs", file=str(folder), remedy=remedy)
+    kept = collected_logs(folder)
     first = time_text(asked.start)[:19] if asked.start else ""
     for entry in sorted(kept.entries.values(), key=lambda entry: (entry.plan, entry.name)):
         if plan not in (None, entry.plan) or not asked.takes(entry.component, entry.node):

@@ -11,12 +11,15 @@ import click
 
 from reconcile.cli.candidates import plan_names
 from reconcile.cli.connect import Target, cluster_options, template_set_of, wall_clock
+from reconcile.cli.log_collection import collected_logs
 from reconcile.cli.subjects import is_file
 from renderer.cli.answer import Model, json_text, pass_on, redactor
+from renderer.cli.input_options import FOLDER
 from renderer.errors import ExitCode, Problems, problem
 from renderer.model.document_type import REHEARSAL_REPORT, RUN_REPORT
 
 if TYPE_CHECKING:
+    from reconcile.pod_logs.folder import LogFolder
     from reconcile.report_page.recorded_run import RecordedRun
     from renderer.assemble import TemplateSet
     from renderer.model.ref import Body
@@ -30,6 +33,12 @@ _EXPECTED = "name a journal, an UpgradePlan, or a file that rehearse --report ha
 @click.command
 @click.argument("subject", required=False, metavar="[PLAN|FILE]", shell_complete=plan_names)
 @click.option("--plan", metavar="NAME", help="The plan, where a journal has several.")
+@click.option(
+    "--logs",
+    type=FOLDER,
+    metavar="FOLDER",
+    help="Take the last lines of what failed from FOLDER, where `run --logs` has collected them.",
+)
 @cluster_options
 @click.option(
     "-o",
@@ -39,13 +48,13 @@ _EXPECTED = "name a journal, an UpgradePlan, or a file that rehearse --report ha
     show_default=True,
     help="Output format. The schema of the JSON output is schemas/report.json.",
 )
-def report(subject: str | None, plan: str | None, target: Target, output: str) -> ExitCode:
+def report(subject: str | None, plan: str | None, logs: str | None, target: Target, output: str) -> ExitCode:
     """Write a report on the run of a plan.
 
     \b
     Examples:
       upgradeplan report -o html > upgrade.html
-      upgradeplan report journal.jsonl -o html > upgrade.html
+      upgradeplan report journal.jsonl --logs logs -o html > upgrade.html
       upgradeplan rehearse examples/three-node --report run.json; upgradeplan report run.json
 
     FILE is a journal of --journal, which knows all waits; a report that was written as JSON, as `rehearse --report`
@@ -53,9 +62,10 @@ def report(subject: str | None, plan: str | None, target: Target, output: str) -
     Secrets are hidden. Exits 0 however the upgrade went.
     """
     template_set = template_set_of(target.templates)
-    model = _of_file(Path(subject), plan, template_set) if subject and is_file(subject) else None
+    folder = None if logs is None else collected_logs(Path(logs))
+    model = _of_file(Path(subject), plan, folder, template_set) if subject and is_file(subject) else None
     if model is None:
-        model = _of_cluster(subject or plan, target, template_set)
+        model = _of_cluster(subject or plan, folder, target, template_set)
     pass_on([report_text(model, output, template_set)], end="")
     return ExitCode.YES
 
@@ -90,18 +100,27 @@ def report_in(path: Path) -> Model:
     return _report_in(_only_document(path))
 
 
-def _of_file(path: Path, plan: str | None, template_set: TemplateSet) -> Model:
+def _of_file(path: Path, plan: str | None, folder: LogFolder | None, template_set: TemplateSet) -> Model:
     from reconcile.report_page.journal_run import run_in_journal
     from reconcile.report_page.plan_run import run_of_plan
     from renderer.files.filesystem import require_file
 
     require_file(path)
     if not _is_one_document(path):
-        return model_of(run_in_journal(path, plan), template_set)
+        return model_of(_with_logs(run_in_journal(path, plan), folder), template_set)
     document = _only_document(path)
     if document.value.get("kind") == "UpgradePlan":
-        return model_of(run_of_plan(document.value, str(path), wall_clock()), template_set)
+        return model_of(_with_logs(run_of_plan(document.value, str(path), wall_clock()), folder), template_set)
+    if folder is not None:
+        raise click.UsageError("--logs is for a plan or a journal: a report has its logs already")
     return _report_in(document)
+
+
+def _with_logs(run: RecordedRun, folder: LogFolder | None) -> RecordedRun:
+    from reconcile.pod_logs.excerpts import excerpts_in
+    from reconcile.report_page.plan_run import with_excerpts
+
+    return run if folder is None else with_excerpts(run, partial(excerpts_in, folder, run.name))
 
 
 def _only_document(path: Path) -> Document:
@@ -148,7 +167,7 @@ def _report_in(document: Document) -> Model:
     return {key: value for key, value in document.value.items() if key not in ("apiVersion", "kind")}
 
 
-def _of_cluster(name: str | None, target: Target, template_set: TemplateSet) -> Model:
+def _of_cluster(name: str | None, folder: LogFolder | None, target: Target, template_set: TemplateSet) -> Model:
     from reconcile.cli.connect import connect_to
     from reconcile.cli.parts import parts_on, plan_named
     from reconcile.loop.reconciler import Reconciler
@@ -165,7 +184,7 @@ def _of_cluster(name: str | None, target: Target, template_set: TemplateSet) -> 
     causes = () if done.is_at_its_end and not _failed(plan) else explanation_of(done, parts, now)["causes"]
     run = run_of_plan(plan, connection.context, now, waits)
     excerpts = partial(excerpts_of, parts.cluster, parts.source, plan)
-    return model_of(with_cluster(run, parts.source, causes, excerpts), template_set)
+    return model_of(_with_logs(with_cluster(run, parts.source, causes, excerpts), folder), template_set)
 
 
 def _failed(plan: Body) -> bool:

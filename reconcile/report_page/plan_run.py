@@ -6,6 +6,7 @@ Of the past a plan's record has the steps and the loans, and no waits.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from reconcile.observe.source import Source
@@ -66,9 +67,15 @@ def with_cluster(run: RecordedRun, source: Source, causes: Iterable[Words], exce
         moments=(moment,),
         machine_facts=facts,
         causes=tuple(causes),
-        excerpts=dict(_excerpts(run, excerpts)),
+        excerpts=_excerpts(run, excerpts),
         unread=tuple(unread),
     )
+
+
+def with_excerpts(run: RecordedRun, excerpts: Excerpts) -> RecordedRun:
+    """The same with these last lines of what failed, where there are some."""
+    found = {step: lines for step, lines in _excerpts(run, excerpts).items() if lines}
+    return replace(run, excerpts={**run.excerpts, **found})
 
 
 def _began(run: RecordedRun) -> datetime:
@@ -122,9 +129,12 @@ def _stopped(run: RecordedRun, seen: Sighting) -> Iterator[MachineFact]:
             yield MachineFact(time=min(times, default=run.last.time), machine=machine, what="stopped", node=node)
 
 
-def _excerpts(run: RecordedRun, excerpts: Excerpts) -> Iterator[tuple[str, tuple[LogExcerpt, ...]]]:
+def _excerpts(run: RecordedRun, excerpts: Excerpts) -> dict[str, tuple[LogExcerpt, ...]]:
+    """By `Phase/Step/node` of each step that has failed."""
     status = status_of({"status": run.last.status})
-    for (phase, node), records in status.records.items():
-        for step, record in records.items():
-            if record.failed:
-                yield "/".join(filter(None, (phase, step, node))), excerpts(made.ref for made in record.objects)
+    return {
+        "/".join(filter(None, (phase, step, node))): excerpts(made.ref for made in record.objects)
+        for (phase, node), records in status.records.items()
+        for step, record in records.items()
+        if record.failed
+    }
