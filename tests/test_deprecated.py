@@ -166,6 +166,9 @@ def test_a_lint_rule_of_before() -> None:
         "    remedy: write `reason:`"
         for index in range(len(new.value["lint"]))
     }
+    assert len(catalog(**{"delivery/rules.yaml": old}).warnings) == len(found.warnings)
+    with pytest.raises(Problems, match=r"delivery/rules.yaml:.* unknown field 'lnit'"):
+        catalog(**{"delivery/rules.yaml": text.replace("lint:", "lnit:")})
 
 
 def test_what_is_wrong_in_an_old_document_is_still_wrong() -> None:

@@ -16,13 +16,23 @@ from renderer.catalog.declare import phase_from
 from renderer.catalog.file_reader import FileReader, Validate
 from renderer.catalog.kinds import KindRow, Kinds, duplicate_kinds, rows_from
 from renderer.catalog.node_states import duplicate_states, node_states_from
+from renderer.catalog.places import DELIVERY_RULES as DELIVERY_RULES_FILE
 from renderer.catalog.places import PHASE_FILE, VALUES_FILE, own_knowledge, unused
 from renderer.catalog.template_tree import TemplateTree
 from renderer.catalog.verify import verify_phases
 from renderer.deprecated import redact_of_diffs
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
-from renderer.model.document_type import DIFF_RULES, KINDS, NODE_STATES, PHASE, REDACTION_RULES, VALUES, DocumentType
+from renderer.model.document_type import (
+    DELIVERY_RULES,
+    DIFF_RULES,
+    KINDS,
+    NODE_STATES,
+    PHASE,
+    REDACTION_RULES,
+    VALUES,
+    DocumentType,
+)
 from renderer.model.node_state import NodeState, NodeStates
 from renderer.model.phase import Deletion, Phase
 from renderer.redaction import RedactionRules, packaged_list, packaged_rules, redaction_rules, rules_of_overlay
@@ -104,13 +114,15 @@ def _in_order(found: Iterable[Declared]) -> list[Declared]:
 
 
 def _judge_overlay(reader: FileReader, kinds: Kinds, phases: Iterable[str]) -> None:
-    """Reads what a rendering does not need: checks, what is known about releases, known causes."""
+    """Reads what a rendering does not need: checks, what is known about releases, known causes, rules of deliveries."""
     from renderer.catalog.built_in_upgrade import read_built_in_upgrade
     from renderer.catalog.cause_rules import CauseWorld
     from renderer.catalog.causes import read_causes
     from renderer.catalog.checks import read_checks
     from renderer.catalog.releases import read_releases
 
+    if DELIVERY_RULES_FILE in own_knowledge(reader.tree):
+        reader.document(DELIVERY_RULES_FILE, DELIVERY_RULES)
     checks = tuple(item.check.id for item in read_checks(reader, kinds))
     read_releases(reader, set(checks))
     read_built_in_upgrade(reader)

@@ -58,8 +58,9 @@ Wrong = tuple[str, str]
 
 
 def own_knowledge(tree: TemplateTree) -> TemplateTree:
-    """The files of overlays that no rendering needs: checks, what is known of releases, known causes."""
-    folders = (f"{PREFLIGHT}/", f"{DIAGNOSIS}/")
+    """The files of overlays that no rendering needs: checks, what is known about releases, known causes, rules of
+    deliveries."""
+    folders = (f"{PREFLIGHT}/", f"{DIAGNOSIS}/", DELIVERY_RULES)
     return {path: file for path, file in tree.items() if not file.packaged and path.startswith(folders)}
 
 
