@@ -13,8 +13,8 @@ from renderer.model.path import look_up, path_name
 from renderer.model.plan_api import PREFIX, older_spelling
 from renderer.model.ref import Body
 
-ACCEPT_RISK = "management.harvesterhci.io/accept-risk"
-SKIP_WEBHOOK = "management.harvesterhci.io/skip-webhook"
+ACCEPT_RISK = f"{PREFIX}accept-risk"
+SKIP_WEBHOOK = f"{PREFIX}skip-webhook"
 _SKIPPED = frozenset((CheckTime.CREATE, CheckTime.START))
 """The times at which `skip-webhook` accepts: it never reaches into a running upgrade."""
 

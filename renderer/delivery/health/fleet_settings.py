@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from renderer.catalog.kinds import Kinds
 from renderer.delivery.health.health_rule import health_rule, judged_by_others
 from renderer.frozen import frozen
+from renderer.model.plan_api import PLAN_API_VERSION
 
 
 @frozen
@@ -40,7 +41,7 @@ def _is_misjudged(kinds: Kinds, kind: tuple[str, str]) -> bool:
 
 _IGNORED: Mapping[tuple[str, str], tuple[tuple[str, str], ...]] = {
     # Available is about another plan's chance to begin; Fleet takes False for an update that has not ended.
-    ("management.harvesterhci.io/v1beta1", "UpgradePlan"): (("Available", "False"),),
+    (PLAN_API_VERSION, "UpgradePlan"): (("Available", "False"),),
 }
 """Conditions that do not describe readiness, of the custom kinds that Fleet judges by the others. The settings hold for
 all objects of a bundle, so such an object needs a bundle of its own."""
