@@ -63,6 +63,8 @@ def test_versions_and_what_borrowed_fields_go_back_to(shell: Shell) -> None:
     strategy = fields["Cluster fleet-local/local spec.rkeConfig.upgradeStrategy"]
     assert (strategy["known"], strategy["now"], strategy["returned"]) == (True, None, "success, abort")
     assert fields["Cluster fleet-local/local spec.kubernetesVersion"]["returned"] == ""
+    (listed,) = [item for key, item in fields.items() if "restore-vm data" in key]
+    assert listed["nodes"] == 3
     (pending,) = [item for key, item in fields.items() if "pendingOSImage" in key]
     assert (pending["nodes"], pending["set"]) == (3, "Harvester v1.8.0-rc1")
 
@@ -152,6 +154,18 @@ def test_a_file_of_the_base_that_is_gone_or_broken_is_no_obstacle(shell: Shell) 
 def test_against_is_for_reviews(shell: Shell) -> None:
     status, _, err = shell("render", "in", "--against", "base")
     assert (status, "--against needs -o markdown or -o json" in err) == (2, True)
+
+
+def test_a_job_that_agents_have_from_the_base_branch_is_not_changed(shell: Shell) -> None:
+    """Whatever is in the folder that is rendered to: CI compares with the branch that agents pull."""
+    phases = ("render", "in", "--format", "flux", "--deliver", "phases", "--repo", "https://git.example.com/a.git")
+    assert shell(*phases, "--output-dir", "delivered")[0] == 0
+    assert shell(*phases, "--against", "delivered", "-o", "markdown")[0] == 0
+    (gate,) = Path("delivered").glob("*/phases/50-*/gate.yaml.txt")
+    gate.write_text(gate.read_text(encoding="utf-8").replace("backoffLimit: 6", "backoffLimit: 1"), encoding="utf-8")
+    status, out, _ = shell(*phases, "--against", "delivered", "-o", "markdown")
+    assert (status, out.startswith("### Refused: 1 problem\n")) == (2, True)
+    assert "was delivered with another content" in out
 
 
 def test_a_folder_that_is_stale_is_told_in_the_page(shell: Shell) -> None:

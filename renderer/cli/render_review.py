@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def review_model(
     rendering: RenderedInputs, plan: RenderedPlan, index: Model, files: Mapping[str, str], against: str | None
 ) -> Model:
-    """`files` are those of the tree. Raises `Problems` for a folder that cannot be compared with."""
+    """`files` are those of the tree. Raises `Problems` for a folder that cannot be compared with, and for a Job
+    that agents have been given from there with another content."""
     from renderer.context.build import context_of
     from renderer.layout.pull_request import review_of
     from renderer.layout.upgrade_page import notes_of
@@ -34,12 +35,14 @@ def review_model(
 def _against(
     rendering: RenderedInputs, plan: str, index: Model, files: Mapping[str, str], folder: Path
 ) -> dict[str, Any]:
+    from renderer.cli.rendered_folder import refuse_changed_jobs
     from renderer.compare_trees import TreeDifferences, WrittenTree, compare_trees
     from renderer.difference_groups import other_images
     from renderer.files.base_tree import read_base
 
     base, found = read_base(folder, plan), TreeDifferences(objects=(), files=())
     if base is not None:
+        refuse_changed_jobs(base[1], files)
         before, after = WrittenTree(index=base[0], files=base[1]), WrittenTree(index=index, files=files)
         found = compare_trees(before, after, rendering.assembly.catalog.redaction)
     shown = [asdict(item) for item in found.objects]

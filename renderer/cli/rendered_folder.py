@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,12 +86,13 @@ def for_agents(
 
 def answer_folder(chosen: RenderedFiles, review: Model, folder: Path, *, check: bool, output: str) -> ExitCode:
     from renderer.files.tree import check_tree, write_tree
+    from renderer.files.tree_state import texts_below
     from renderer.layout.trees import INDEX
     from renderer.yaml_io import dump
 
     plan, files = chosen.plan, {**chosen.files, INDEX: dump(chosen.index)}
     if chosen.layout == LAYOUT:
-        _refuse_changed_jobs(folder, files)
+        refuse_changed_jobs(texts_below(folder, "phases"), files)
     done = check_tree(folder, files) if check else write_tree(folder, files)
     model = {
         "plan": plan.plan,
@@ -121,11 +122,11 @@ def answer_folder(chosen: RenderedFiles, review: Model, folder: Path, *, check: 
     return ExitCode.NO if check and done else ExitCode.YES
 
 
-def _refuse_changed_jobs(folder: Path, files: dict[str, str]) -> None:
+def refuse_changed_jobs(before: Mapping[str, str], files: Mapping[str, str]) -> None:
+    """Raises `Problems` for each Job of phases that an earlier tree has with another content."""
     from renderer.delivery.delivered_jobs import changed_jobs
-    from renderer.files.tree_state import texts_below
 
-    if found := list(changed_jobs(texts_below(folder, "phases"), files)):
+    if found := list(changed_jobs(before, files)):
         raise Problems(found)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from renderer.delivery.phase_units import PHASES
 from renderer.errors import Problem, Problems
-from renderer.layout.manifests import Tree
 from renderer.model.ref import Ref, ref_of
 from renderer.yaml_io import parse
 
@@ -20,7 +19,7 @@ Job = tuple[str, Any]
 """File and body."""
 
 
-def changed_jobs(before: Tree, after: Tree) -> Iterator[Problem]:
+def changed_jobs(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Problem]:
     """A problem for each Job of phases that both trees have under one name, with another content."""
     known = _jobs(before)
     for ref, (file, body) in _jobs(after).items():
@@ -33,7 +32,7 @@ def changed_jobs(before: Tree, after: Tree) -> Iterator[Problem]:
             )
 
 
-def _jobs(tree: Tree) -> Mapping[Ref, Job]:
+def _jobs(tree: Mapping[str, str]) -> Mapping[Ref, Job]:
     found: dict[Ref, Job] = {}
     for path, text in tree.items():
         if path.startswith(f"{PHASES}/"):

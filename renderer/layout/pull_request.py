@@ -51,18 +51,21 @@ def _fields(plan: RenderedPlan, objects: Iterable[Body], redactor: Redactor) -> 
             for manifest in step.manifests:
                 if isinstance(manifest.spec, Borrowed):
                     node = step.step.node or ""
-                    for field in _fields_of(manifest, manifest.spec, known, redactor):
+                    for path, field in _fields_of(manifest, manifest.spec, known, redactor):
                         same = str(manifest.ref) if not node else manifest.spec.file
-                        key = (phase.phase.name, step.step.name, same, field["path"], repr(field["now"]))
+                        of_any = path_name(tuple("" if part == node else part for part in path))
+                        key = (phase.phase.name, step.step.name, same, of_any, repr(field["now"]))
                         yield (*key, repr(field["set"]), field["returned"]), field
 
 
-def _fields_of(manifest: Manifest, spec: Borrowed, known: Mapping[Ref, Body], redactor: Redactor) -> Iterator[Model]:
+def _fields_of(
+    manifest: Manifest, spec: Borrowed, known: Mapping[Ref, Body], redactor: Redactor
+) -> Iterator[tuple[Path, Model]]:
     there = known.get(manifest.ref)
     now, later = (redactor.body(body) if body else {} for body in (there, manifest.body))
     for path in _leaves(later, frozenset(path for _, paths in spec.returns for path in paths)):
         value = look_up(now, path)
-        yield {
+        field = {
             "object": str(manifest.ref),
             "path": path_name(path),
             "known": there is not None,
@@ -70,6 +73,7 @@ def _fields_of(manifest: Manifest, spec: Borrowed, known: Mapping[Ref, Body], re
             "set": "known at run time" if path in manifest.run_time else look_up(later, path),
             "returned": _returned(spec, path),
         }
+        yield path, field
 
 
 def _returned(spec: Borrowed, path: Path) -> str:
