@@ -11,6 +11,7 @@ from support.real_commands import PLAN, CommandSite, SeededCluster
 from support.real_upgrade import PLAN as KIND
 from support.real_upgrade import carried, run_once, site
 
+from reconcile.simulator.actors.faults import FaultPlan
 from reconcile.status.attempt import RETRY, TAKE_BACK
 from renderer.model.plan_api import plan_ref
 
@@ -101,6 +102,7 @@ def test_a_failed_plan_that_is_aborted_stays_as_a_record(failed: CommandSite) ->
 @pytest.mark.parametrize(
     ("example", "fault", "phase"),
     [
+        ("three-node", "image-import", "ISODownloading"),
         ("single-node", "cluster-upgrade x1", "ClusterUpgrading"),
         ("single-node", "single-node-upgrade x1", "NodeUpgrading"),
         ("three-node", "pre-drain on charlie-1 x1", "NodeUpgrading"),
@@ -115,6 +117,7 @@ def test_an_upgrade_goes_on_from_each_step(
         rounds = carried(place, example, templates=run_once())
         assert rounds[-1].decision is not None
         assert rounds[-1].decision.status.phase == "Failed"
+        place.world._context.faults.plan = FaultPlan()  # somebody repairs it
         place.admin.patch(KIND, plan_ref(place.name), {"metadata": {"annotations": {RETRY: "1"}}})
         rounds = carried(place, example, templates=run_once())
         plan = place.plan()
