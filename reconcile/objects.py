@@ -1,4 +1,4 @@
-"""Reads what a live object says of itself, in Kubernetes' words: conditions, generations, labels, node, deletion.
+"""Reads the state of a live object, in Kubernetes' words: conditions, generations, labels, node, deletion.
 
 Pure, and about one object at a time. Objects come from clusters of many versions and from files: what is missing or
 misshapen is absent, never an error. Whether an object is ready is not decided here.

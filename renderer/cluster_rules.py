@@ -1,4 +1,4 @@
-"""Inputs that cannot be an upgrade's, whatever the state of the cluster: no node to upgrade, a version that is too old.
+"""Refuses inputs that can never be upgraded: no node to upgrade, a version that is too old.
 
 Pure. What is found in a cluster is for the checks of `templates/preflight` to say.
 """

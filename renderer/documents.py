@@ -1,4 +1,4 @@
-"""Tells the documents of one run apart by what they are: plan, release, facts, the cluster's objects.
+"""Recognizes the documents of one run: plan, release, facts, the cluster's objects.
 
 The one `UpgradePlan` is the plan; a mapping with `harvester` and no `kind` is the release; `kind: Facts` of ours is a
 facts document; every other object is the cluster's. Nothing is read from disk here, and whether a document is

@@ -1,4 +1,4 @@
-"""Refuses what an overlay's checks and known causes say where it cannot be filled in.
+"""Refuses texts and expressions of an overlay's checks and known causes that cannot be evaluated.
 
 Such a text is filled in only when something is found, and that is no time to find out that it cannot be. Packaged ones
 are filled in by the tests.

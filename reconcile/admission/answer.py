@@ -1,4 +1,4 @@
-"""Words what checks have found as the causes of a refusal, in Kubernetes' own kinds of errors, and as warnings. Pure.
+"""Formats the findings of checks as the causes of a refusal, in Kubernetes' own kinds of errors, and as warnings. Pure.
 
 The order is what is wrong with the plan, then with the cluster, then what could not be looked at.
 """

@@ -1,4 +1,5 @@
-"""Giving back: from the records, the live object and the occasion to the patch that puts the originals there. Pure.
+"""Returns borrowed fields: from the records, the live object and the occasion to the patch that puts the originals
+there. Pure.
 
 A field whose value is no longer the one that was written belongs to somebody else now: it stays, and the plan reports
 it. The patch always carries the resourceVersion, so that such a change is not overwritten unseen either.

@@ -1,4 +1,4 @@
-"""Taking: from a partial manifest and the live object to the originals to record and the patch to send. Pure.
+"""Borrows fields: from a partial manifest and the live object to the originals to record and the patch to send. Pure.
 
 The caller records the originals first, then writes. The patch carries the resourceVersion whenever something depends
 on what was read: an original that is to go back, a list that is joined, a figure that is only raised.

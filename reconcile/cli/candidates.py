@@ -1,4 +1,4 @@
-"""Gives a shell what it may complete from the cluster: plans, nodes and contexts; nothing where it cannot be asked."""
+"""Completes names from the cluster for a shell: plans, nodes and contexts; nothing if it does not answer."""
 
 from __future__ import annotations
 

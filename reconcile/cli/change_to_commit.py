@@ -1,4 +1,4 @@
-"""Says of a plan that an agent delivers from Git that a change of the live one is set back, and what to commit."""
+"""Warns that Git reverts a change of a plan that an agent delivers, and prints the change to commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`diagnose`: what is the matter with an upgrade, from files, a support bundle or the cluster."""
+"""`diagnose`: the known causes of trouble with an upgrade, from files, a support bundle or the cluster."""
 
 from __future__ import annotations
 

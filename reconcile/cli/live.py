@@ -1,4 +1,4 @@
-"""A plan rendered from the live cluster, or from files laid over what the cluster says."""
+"""A plan rendered from the live cluster, or from files over the objects of the cluster."""
 
 from __future__ import annotations
 

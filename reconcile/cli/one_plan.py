@@ -1,4 +1,4 @@
-"""The live plan that an operator speaks to, and the one patch that says it."""
+"""The live plan that a command controls, and the one patch that it sends."""
 
 from __future__ import annotations
 

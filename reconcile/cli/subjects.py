@@ -1,4 +1,4 @@
-"""Tells the name of a plan from files, where a command takes either."""
+"""Distinguishes the name of a plan from files, for commands that accept both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`uninstall`: takes the manager out of a cluster."""
+"""`uninstall`: removes the manager from a cluster."""
 
 from __future__ import annotations
 

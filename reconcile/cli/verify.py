@@ -1,4 +1,4 @@
-"""`verify`: whether an upgrade has left the cluster as it has to be, by the checks that run after it."""
+"""`verify`: whether an upgrade has left the cluster as expected, by the checks that run after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Emits core/v1 Events over the Protocol. Whoever calls it decides what is one cause and counts its occurrences."""
+"""Emits core/v1 Events over the Protocol. The caller decides what is one cause and counts its occurrences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words why the API server could not ask an admission webhook, and what to do about it. Pure.
+"""Explains why the API server could not call an admission webhook, and what to do about it. Pure.
 
 Source: what kube-apiserver 1.35.4 answered when tried; the texts are those of Go's net/http and crypto/tls.
 """

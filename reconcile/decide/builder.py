@@ -1,4 +1,4 @@
-"""Collects a decision: the one thing in the pure core that changes as it goes. Waits are asked for and dated here."""
+"""Collects a decision: the one thing in the pure core that changes as it goes. Waits are collected and dated here."""
 
 from __future__ import annotations
 

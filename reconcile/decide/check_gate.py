@@ -1,4 +1,4 @@
-"""Decides whether pre-flight checks let a step begin, and says of each that does not whom it found and what to do.
+"""Decides whether pre-flight checks let a step begin, and reports the findings and the remedy of each that does not.
 
 A check is carried out when its step's turn comes, and again once something that it looked at has changed. Whatever the
 plan accepts is recorded in its status, and in an event, once.

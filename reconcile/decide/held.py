@@ -1,4 +1,4 @@
-"""A plan that does not go on as a whole: its spec is not supported, another manager has blocked it for good, or another
+"""A plan that does not continue: its spec is not supported, another manager has blocked it for good, or another
 upgrade is in progress."""
 
 from __future__ import annotations

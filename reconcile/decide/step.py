@@ -1,4 +1,4 @@
-"""One step's way: not begun -> Started -> Applied -> Completed, Failed or Skipped.
+"""The states of one step: not begun -> Started -> Applied -> Completed, Failed or Skipped.
 
 `Started` is decided on its own when the step has values to capture, since its manifests are rendered with them; else
 its writes are decided in the same round, after the status that records the intent.

@@ -1,4 +1,4 @@
-"""Serves GET requests of a few paths in threads of its own. Somebody else decides the answers."""
+"""Serves GET requests of a few paths in threads of its own. The caller decides the answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leader election by a Lease, and the guard that lets nobody write without it.
+"""Leader election by a Lease, and the guard that prevents writes without it.
 
 A leader believes its lease only as long as its own monotonic clock says that no one else can hold it yet: one that was
 paused, or cut off, stops writing automatically. The Lease's times are for others to read; no wall clock is trusted.

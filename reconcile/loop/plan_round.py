@@ -1,4 +1,4 @@
-"""One round for one plan: read, decide, record the intent, write, record the result, tell.
+"""One round for one plan: read, decide, record the intent, write, record the result, emit events.
 
 A crash between any two of these leads to the same end: what was intended is in the status, and writing it again changes
 nothing. The round itself keeps nothing but how often gates passed, what was fetched, events, and the last errors.

@@ -1,4 +1,4 @@
-"""Waits for answers, and no longer than some seconds: an address that nobody answers at must not hold up what is known.
+"""Waits for answers, and no longer than some seconds: an address that does not answer must not delay the others.
 
 Each asks in a thread of its own, which ends with the process where no answer comes.
 """

@@ -1,4 +1,4 @@
-"""Says which ways lead out of where a plan is: which are allowed in its phase, and what each does."""
+"""Lists the ways out of the present state of a plan: which are allowed in its phase, and what each does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster in memory, everybody who acts on a Harvester cluster, and rehearsals on both.
+"""A cluster in memory, the components that act on a Harvester cluster, and rehearsals on both.
 
 Only the command line and tests import it.
 """

@@ -1,4 +1,4 @@
-"""Says what a helper does: lines for the log of its pod, and events on the plan."""
+"""Reports what a helper does: lines for the log of its pod, and events on the plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the documents of a template tree one by one and keeps what is wrong, so that one run reports all of it.
+"""Reads the documents of a template tree one by one and collects their problems, so that one run reports all of them.
 
 Packaged files are proven by the tests; files of an overlay are checked against their schemas each time.
 """

@@ -1,4 +1,4 @@
-"""By which names the program goes."""
+"""The names by which the program is called."""
 
 from __future__ import annotations
 

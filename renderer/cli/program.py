@@ -1,4 +1,4 @@
-"""Runs one command and turns however it ends into an exit status and plain words.
+"""Runs one command, and turns its result or its error into an exit status and a message.
 
 A refusal is a list of problems; any other exception is a bug in this program, and only that shows a traceback.
 """

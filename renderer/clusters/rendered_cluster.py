@@ -1,4 +1,4 @@
-"""The little that is kept of a cluster once it was rendered, whatever its size: there may be thousands."""
+"""The summary that is kept of a rendered cluster: it is small, since there may be thousands of clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a rendered tree of another branch, to compare with. Nothing of it is trusted to be whole."""
+"""Reads a rendered tree of another branch, to compare with. It may be incomplete."""
 
 from __future__ import annotations
 

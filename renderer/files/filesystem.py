@@ -1,4 +1,4 @@
-"""Reads one file or folder of the file system, and says why it cannot be read."""
+"""Reads one file or folder of the file system, and reports why it cannot be read."""
 
 from __future__ import annotations
 

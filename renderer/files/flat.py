@@ -1,4 +1,5 @@
-"""Writes a folder of a few files whose names are known beforehand, so that each file is there wholly or not at all.
+"""Writes a folder of a few files whose names are known beforehand, so that each file is written completely or not at
+all.
 
 A folder with any other content is refused: files of others are never replaced or removed.
 """

@@ -1,4 +1,4 @@
-"""Reads all inputs of a run and judges their form: one call, and one exception that holds everything that is wrong."""
+"""Reads all inputs of a run and checks their form: one call, and one exception with all problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says a template of `install/` in the language of Go's templates, for a chart that people can read and keep.
+"""Translates a template of `install/` to Go's templates, for a chart that people can read and maintain.
 
 Only a small part of Jinja has a counterpart there: values, text joined by `~`, `and`, `or`, `not`, `==`, `>`, `if`,
 `for` over a list or over `| dictsort(true)`, and the filters `quote` (`toJson`), `digest`, `replace` and `join`.

@@ -1,4 +1,5 @@
-"""Turns values into text. Only data does: anything else has just an address to show, another one in each run."""
+"""Turns values into text. Only data can be printed: any other object would print its address, which differs in each
+run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says whether a value fits a JSON Schema: yes or no, quickly, without loading jsonschema.
+"""Checks whether a value fits a JSON Schema: yes or no, quickly, without loading jsonschema.
 
 Importing jsonschema takes longer than rendering a plan, and nearly all documents fit; so it is asked only to explain
 what does not. The words known here are a subset of JSON Schema 2020-12 with the meaning they have there; `is_known`

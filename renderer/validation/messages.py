@@ -1,4 +1,4 @@
-"""Words for what a JSON Schema refuses: where, what was found, what is expected, and how to fix it.
+"""Messages for what a JSON Schema refuses: where, what was found, what is expected, and how to fix it.
 
 A row for each word of JSON Schema. It knows errors only by their shape and no document by its meaning; a schema may
 bring its own words with `x-message` and `x-remedy` beside the rule.

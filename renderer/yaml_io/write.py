@@ -1,4 +1,5 @@
-"""Text out, that no YAML reader can retype: one way to write each value, no aliases, no wrapping, LF."""
+"""Writes text that all YAML readers read with the same types: one way to write each value, no aliases, no wrapping,
+LF."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Searches for what is arithmetic or stands in the plan's own record, each module for one kind of trouble. Pure."""
+"""Searches for causes that take arithmetic or the plan's own record, each module for one kind of trouble. Pure."""

@@ -1,4 +1,4 @@
-"""Nodes that are not well, or do not come back: what they run, what they are to run, and the way out."""
+"""Unhealthy nodes, and nodes that do not come back: what they run, what they are to run, and the way out."""
 
 from __future__ import annotations
 

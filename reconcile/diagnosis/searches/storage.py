@@ -1,4 +1,4 @@
-"""Finds what keeps Longhorn from letting a node go: volumes with one replica, degraded ones, those that are being
+"""Finds what blocks the drain of a node in Longhorn: volumes with one replica, degraded ones, those that are being
 rebuilt."""
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def held(situation: Situation) -> Iterator[Cause]:
 
 
 def asked_together(situation: Situation) -> Iterator[Cause]:
-    """Several nodes that Rancher asks for at the same time, whatever its concurrency is."""
+    """Several nodes that Rancher asks to drain at the same time, whatever its concurrency is."""
     asked = _asked(situation, PRE_DRAIN, POST_DRAIN)
     waiting = [node for node in _asked(situation, PRE_DRAIN) if node not in situation.out_of_service]
     if len(asked) > 1 and waiting:

@@ -1,5 +1,5 @@
-"""Says why a virtual machine cannot be moved to another node: one table for the pre-flight check, the table of virtual
-machines, the command that stops them, and rehearsals.
+"""Explains why a virtual machine cannot be moved to another node: one table for the pre-flight check, the table of
+virtual machines, the command that stops them, and rehearsals.
 
 The first reasons are those of Harvester's vm-live-migrate-detector, in its order, and the detector stops what they hold
 for. The others are what it does not look at: GPUs, pinned CPUs, CD-ROMs (Harvester's pre-check script, and "Live

@@ -1,4 +1,4 @@
-"""Says why a node cannot take a virtual machine that would be migrated to it: what KubeVirt and the scheduler ask of
+"""Explains why a virtual machine cannot be migrated to a node: what KubeVirt and the scheduler ask of
 the pod that it is migrated into.
 
 Sources: "Virtual hardware" and "Node assignment" of KubeVirt's user guide, and Harvester's "Setting up a common CPU

@@ -1,4 +1,4 @@
-"""Objects that somebody names: whether they are there, and if not, what was probably meant."""
+"""Named objects: whether they exist, and if not, which name was probably meant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes that the built-in upgrade has to pause before. A name that no node has would hold nobody.
+"""The nodes that the built-in upgrade has to pause before. A name that no node has would hold no node.
 
 Both places hold JSON in a text: the annotation of an Upgrade, and Harvester's Setting `upgrade-config`.
 """

@@ -1,4 +1,4 @@
-"""The simulated clock: time passes when it is advanced, and everybody who waits for it is notified."""
+"""The simulated clock: time passes when it is advanced, and all waiters are notified."""
 
 from __future__ import annotations
 
