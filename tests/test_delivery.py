@@ -27,6 +27,7 @@ from renderer.delivery.delivered_jobs import changed_jobs
 from renderer.delivery.delivery_rules import load_rules
 from renderer.delivery.delivery_tree import Delivery
 from renderer.delivery.dress import dressed, record_of, records_of, undressed
+from renderer.delivery.health.fleet_settings import fleet_health
 from renderer.delivery.linter import LintedDocument, lint
 from renderer.delivery.options import DeliveryOptions, Repository
 from renderer.delivery.prepare_delivery import prepare_delivery
@@ -567,6 +568,24 @@ def refused(files: Mapping[str, str]) -> str:
         with_overlay(files).files()
     assert {problem.reason for problem in caught.value.problems} == {"UnfitForAgents"}
     return "\n".join(problem.message for problem in caught.value.problems)
+
+
+def test_what_fleet_is_told_comes_from_the_kinds_table() -> None:
+    """And what it cannot judge in a folder has a gate there."""
+    table = templates()["_kinds/harvester.yaml"].text
+    said = '  notReadiness: [{type: Available, status: "False"}]\n'
+    assert said in table
+    assembly = assembled(inputs_of_example("single-node"), overlaid({"_kinds/harvester.yaml": table.replace(said, "")}))
+    bare = prepare_delivery(assembly, assembly.render(), DeliveryOptions(agents=("fleet",)), version="1").files()
+    ignored = {"conditions": [{"type": "Available", "status": "False"}]}
+    assert loaded(delivery("single-node").files()["plan/fleet.yaml"])["ignore"] == ignored
+    assert "ignore" not in loaded(bare["plan/fleet.yaml"])
+
+    found = delivery("single-node", PHASES, also=("ImageCleanup",))
+    for unit in found.units:
+        told = fleet_health(found.kinds, [(ref.api_version, ref.kind) for ref in unit.refs])
+        assert found.rules.gate_file in unit.files or not told.unjudged
+        assert loaded(found.files()[f"{unit.folder}/fleet.yaml"])["helm"]["waitForJobs"] is told.wait_for_jobs is True
 
 
 def test_a_definition_is_not_beside_its_objects() -> None:

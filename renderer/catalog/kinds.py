@@ -32,8 +32,8 @@ class KindRow:
 
     `image` has the paths of image and tag for kinds that name them apart. `versions` are all API versions under which a
     cluster may serve the kind, the one that is written first. `reports_generation`: a status always has an
-    observedGeneration. `checked` are the paths that checks may read beside the usual ones, in each entry of a list on
-    the way; None means all.
+    observedGeneration. `not_readiness` are conditions (type, status) that say nothing of it. `checked` are the paths
+    that checks may read beside the usual ones, in each entry of a list on the way; None means all.
     """
 
     kind: Kind
@@ -42,6 +42,7 @@ class KindRow:
     pod_spec: Path | None = None
     image: tuple[Path, Path] | None = None
     reports_generation: bool = False
+    not_readiness: tuple[tuple[str, str], ...] = ()
     checked: tuple[Path, ...] | None = None
 
 
@@ -98,6 +99,7 @@ def rows_from(raw: Mapping[str, Any]) -> Iterator[KindRow]:
             pod_spec=parse_path(item["podSpec"]) if "podSpec" in item else None,
             image=(parse_path(image["path"]), parse_path(image["tag"])) if image else None,
             reports_generation=item.get("reportsGeneration", False),
+            not_readiness=tuple((each["type"], each["status"]) for each in item.get("notReadiness", ())),
             checked=tuple(map(parse_path, item["checked"])) if "checked" in item else None,
         )
         yield main

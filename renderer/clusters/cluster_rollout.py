@@ -25,6 +25,7 @@ from renderer.delivery.agents import AGENTS
 from renderer.delivery.delivery_rules import DeliveryRules
 from renderer.delivery.delivery_tree import PLAN_FOLDER, SUMMARY
 from renderer.delivery.health.argo_scripts import argo_health
+from renderer.delivery.health.fleet_settings import fleet_health
 from renderer.delivery.health.flux_expressions import flux_health
 from renderer.delivery.linter import FLEET_FILE, LintedDocument, lint
 from renderer.delivery.options import DeliveryOptions
@@ -91,6 +92,7 @@ class ClusterRollout:
             "waves": [Scope("wave", wave) for wave in waves],
             "parts": [Scope("part", part) for part in self._parts(waves)],
             "health": flux_health(self.kinds, [(PLAN_API_VERSION, PLAN_KIND)]),
+            "fleet": Scope("fleet", fleet_health(self.kinds, [(PLAN_API_VERSION, PLAN_KIND)]).context()),
             "argoHealth": sorted(argo_health(self.kinds).items()),
         }
 

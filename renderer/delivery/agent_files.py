@@ -9,6 +9,7 @@ from renderer.catalog.kinds import Kinds
 from renderer.catalog.places import DELIVERY
 from renderer.context.scope import Scope
 from renderer.delivery.health.argo_scripts import argo_health
+from renderer.delivery.health.fleet_settings import fleet_health
 from renderer.delivery.health.flux_expressions import flux_health
 from renderer.delivery.options import DeliveryOptions, Repository
 from renderer.delivery.units import Unit, refs_of, unit_name
@@ -44,9 +45,11 @@ class AgentTemplates:
 
 
 def _unit_context(unit: Unit, repository: Repository, kinds: Kinds) -> dict[str, Any]:
-    """The names that templates see of one unit, Flux's health expressions for its kinds included."""
-    pairs = ((ref.api_version, ref.kind) for ref in unit.refs)
-    return {**unit.context(repository), "health": flux_health(kinds, pairs)}
+    """The names that templates see of one unit, Flux's health expressions and Fleet's settings for its kinds
+    included."""
+    pairs = [(ref.api_version, ref.kind) for ref in unit.refs]
+    fleet = fleet_health(kinds, pairs).context()
+    return {**unit.context(repository), "health": flux_health(kinds, pairs), "fleet": fleet}
 
 
 def context_of(plan: RenderedPlan, options: DeliveryOptions, units: Iterable[Unit], kinds: Kinds) -> dict[str, Any]:
