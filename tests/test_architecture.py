@@ -384,19 +384,6 @@ def test_nothing_cites_a_document_that_readers_do_not_have() -> None:
     assert [str(path) for path in texts if cited.search(path.read_text(encoding="utf-8"))] == []
 
 
-MAPS = {"docs/architecture.md": "## Where a change goes", "CONTRIBUTING.md": "## Adding things"}
-PLACE = re.compile(r"`([a-z_.]+(?:/[\w.-]+)*/(?:[\w.-]+)?)`")
-"""A path as the maps write it; one with a part in capitals, such as `templates/NN-name/`, stands for many."""
-
-
-@pytest.mark.parametrize("page", MAPS)
-def test_the_maps_name_places_that_exist(page: str) -> None:
-    section = (ROOT / page).read_text(encoding="utf-8").partition(MAPS[page])[2].partition("\n## ")[0]
-    places = [place for place in PLACE.findall(section) if not re.search(r"[A-Z]{2}|__init__", place)]
-    assert len(places) >= 9
-    assert [place for place in places if not (ROOT / place).exists()] == []
-
-
 # ------------------------------------------------------------------------------------------------------------- phases
 
 

@@ -37,6 +37,7 @@ NAMED = re.compile(r'<a id="([^"]+)">')
 NAMED_FILE = re.compile(
     r"`((?:renderer|reconcile|tests|templates|schemas|examples|\w+)/[\w./-]*\.(?:py|json|yaml|md))`"
 )
+NAMED_FOLDER = re.compile(r"`((?:renderer|reconcile|tests|templates|schemas|examples|docs)/(?:[a-z_][\w.-]*/)*)`")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 TARGET = re.compile(r"\bmake ([a-z][a-z-]+)(?=[`\n ]*(?:`|#|$))", re.MULTILINE)
 
@@ -141,7 +142,8 @@ def test_make_targets_exist(document: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=_name)
 def test_files_that_are_named_exist(document: Path) -> None:
-    """Paths of code and data between backquotes, from the root or below a package."""
-    named = NAMED_FILE.findall(CONSOLE.sub("", document.read_text()))
+    """Paths of code and data between backquotes, from the root or below a package, and folders from the root."""
+    text = CONSOLE.sub("", document.read_text())
+    named = [*NAMED_FILE.findall(text), *NAMED_FOLDER.findall(text)]
     roots = (ROOT, ROOT / "reconcile", ROOT / "renderer", document.parent)
     assert [path for path in named if not any((root / path).exists() for root in roots)] == []
