@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from controlplane import binaries
 from support.rendered_plans import assembled, inputs_of_example, overlaid, templates
 from syrupy.assertion import SnapshotAssertion
 from test_cli import SINGLE_NODE, THREE_NODE, Shell, shell
@@ -45,6 +46,9 @@ READ_AS_YAML = (".yaml", ".yml", ".json")
 """Endings by which kubectl, Argo CD, Flux and Fleet know a manifest."""
 
 PLAN = "hvst-upgrade-864fh"
+FETCHED = binaries.clients_dir() / "kubectl"
+KUSTOMIZE = str(FETCHED) if FETCHED.exists() else shutil.which("kubectl") or ""
+"""The kubectl of the tests on the control plane, where it has been fetched."""
 PULLED = [name for pair in AGENTS for name in ("--format", pair)]
 
 
@@ -281,24 +285,24 @@ def test_no_file_of_a_phase_is_unlisted_but_the_one_for_fleet() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("kubectl"), reason="there is no kubectl")
+@pytest.mark.skipif(not KUSTOMIZE, reason="there is no kubectl")
 def test_kustomize_builds_each_folder_to_the_same_objects(tmp_path: Path) -> None:
     found = delivery("single-node", PHASES)
     write_tree(tmp_path / "tree", {**found.files(), "index.yaml": "x"})
     key = str
     for folder in (*(unit.folder for unit in found.units),):
-        command = ["kubectl", "kustomize", str(tmp_path / "tree" / folder)]
+        command = [KUSTOMIZE, "kustomize", str(tmp_path / "tree" / folder)]
         built = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert sorted(documents(built), key=lambda body: key(ref_of(body))) == sorted(
             objects(found, folder), key=lambda body: key(ref_of(body))
         )
 
 
-@pytest.mark.skipif(not shutil.which("kubectl"), reason="there is no kubectl")
+@pytest.mark.skipif(not KUSTOMIZE, reason="there is no kubectl")
 @pytest.mark.parametrize("folder", [".", "phases", "review"])
 def test_a_folder_that_holds_all_phases_builds_to_nothing(tmp_path: Path, folder: str) -> None:
     write_tree(tmp_path / "tree", {**delivery("single-node", PHASES).files(), "index.yaml": "x"})
-    command = ["kubectl", "kustomize", str(tmp_path / "tree" / folder)]
+    command = [KUSTOMIZE, "kustomize", str(tmp_path / "tree" / folder)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert folder == "review" or "give-the-agent-each-folder-below-phases" in ended.stderr
