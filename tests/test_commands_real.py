@@ -353,8 +353,8 @@ def test_a_risk_is_accepted_by_its_id(site: CommandSite) -> None:
     site.plane.api.patch(f"{PLANS}/{PLAN}", {"metadata": {"annotations": annotations}})
     said = site.run("accept", "volume-degraded", "pod-ready", PLAN)
     assert said.stdout.splitlines() == [
-        f"{PLAN}: volume-degraded is accepted, though it may not hold that no volume is degraded",
-        f"{PLAN}: pod-ready is already accepted, though it may not hold that every pod is ready",
+        f"{PLAN}: volume-degraded is accepted, although this may not hold: no volume is degraded",
+        f"{PLAN}: pod-ready is already accepted, although this may not hold: every pod is ready",
     ]
     found = site.plan()["metadata"]["annotations"]
     assert found["management.harvesterhci.io/accept-risk"] == "pod-ready,volume-degraded"

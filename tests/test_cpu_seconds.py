@@ -20,14 +20,16 @@ REPORTS = [
     ended("tests/test_b.py::test_z", 8.0),
     ended("tests/test_b.py::test_full", 9.0, "slow", "full"),
     ended("tests/test_c.py::test_of_another_run", None),
+    ended("tests/test_c.py::test_an_outage", 4.2, "controlplane"),
 ]
 
 
 def test_modules_come_in_order_and_then_what_should_have_a_mark() -> None:
     assert list(lines(REPORTS, ["full", "slow"], 30.4, 480.0)) == [
-        "CPU: 30 s of 480; 22 s in tests, most of them in",
+        "CPU: 30 s of 480; 26 s in tests, most of them in",
         "   17.0 s tests/test_b.py",
         "    5.0 s tests/test_a.py",
+        "    4.2 s tests/test_c.py",
         "2 tests used more than 4 s and have no mark `full`:",
         "    8.0 s tests/test_b.py::test_z",
         "    4.5 s tests/test_a.py::test_x[1]@lane",
