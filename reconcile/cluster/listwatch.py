@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from reconcile.cluster.errors import Away, ClusterError, Gone, NoSuchKind, Throttled
+from reconcile.cluster.errors import Away, ClusterError, Forbidden, Gone, NoSuchKind, Throttled
 from reconcile.cluster.protocol import Cluster, EventType, Keep, Listing, Selection, WatchEvent, Window
 from renderer.model.ref import Body, Ref, ref_of
 
@@ -199,8 +199,10 @@ class ListWatch:
 
     def _failed(self, error: ClusterError) -> float:
         self.interruptions += 1
-        same = type(error) is type(self.health.problem)
-        since = self.health.since if same else self._clock()
+        before = self.health.problem
+        since = self.health.since if type(error) is type(before) else self._clock()
+        if isinstance(before, Away) and isinstance(error, (Forbidden, Throttled)):
+            self._failures = 0  # it is back; until it knows who may do what, it refuses or throttles for a moment
         self.health = replace(self.health, problem=error, since=since)
         return self._pause(CEILING_AWAY if isinstance(error, Away) else CEILING)
 
