@@ -71,7 +71,9 @@ def test_a_reader_that_goes_away_is_no_reason_for_words(unbuffered: str) -> None
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("words", [("render", SINGLE_NODE), ("version",), ("--help",)])
+@pytest.mark.parametrize(
+    "words", [("render", SINGLE_NODE), ("render", SINGLE_NODE, "-o", "json"), ("version",), ("--help",)]
+)
 def test_a_full_disk_behind_stdout_is_told(words: Sequence[str], unbuffered: str) -> None:
     with Path("/dev/full").open("wb") as full:
         done = ended(*words, stdout=full.fileno(), PYTHONUNBUFFERED=unbuffered)

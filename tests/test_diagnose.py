@@ -269,6 +269,20 @@ def test_a_cluster_that_is_away_is_3(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err
 
 
+@pytest.mark.parametrize("linked", ["logs", "logs/default", "logs/default/p", "logs/default/p/c.log"])
+def test_no_link_leads_out_of_a_bundle_to_logs(linked: str, tmp_path: Path) -> None:
+    outside, bundle = tmp_path / "outside", tmp_path / "bundle"
+    for folder in (outside, bundle):
+        (folder / "yamls" / "cluster").mkdir(parents=True)
+        (folder / "logs" / "default" / "p").mkdir(parents=True)
+        (folder / "logs" / "default" / "p" / "c.log").write_text(folder.name)
+    logs = BundleLogs([str(bundle)])
+    assert logs.of("default", "p") == {"c": "bundle"}
+    (bundle / linked).rename(tmp_path / "away")
+    (bundle / linked).symlink_to(outside / linked)
+    assert BundleLogs([str(bundle)]).of("default", "p") == {}
+
+
 @pytest.mark.parametrize("damaged", ["../../etc", "a/b", "..", ""])
 def test_a_pod_s_log_is_looked_for_in_the_bundle_alone(damaged: str, tmp_path: Path) -> None:
     write_bundle(tmp_path, world(), {"default/p": {"c": "text"}})

@@ -94,7 +94,7 @@ def _end_on(error: Exception, argv: Sequence[str]) -> int:
 
         report_bug(error, argv)
         return ExitCode.BUG
-    return _report(refusal, argv)
+    return _report(refusal, None if isinstance(error, OSError) else argv)
 
 
 def _refusal(error: Exception, argv: Sequence[str]) -> Problems | None:
@@ -115,11 +115,12 @@ def _refusal(error: Exception, argv: Sequence[str]) -> Problems | None:
     return None
 
 
-def _report(refusal: Problems, argv: Sequence[str]) -> int:
+def _report(refusal: Problems, argv: Sequence[str] | None) -> int:
+    """Without `argv` in words, on stderr: stdout takes no more."""
     from renderer.cli.answer import show_problems, wanted_output
 
     try:
-        show_problems(refusal, wanted_output(argv))
+        show_problems(refusal, wanted_output(argv) if argv else "text")
         sys.stdout.flush()
     except OSError:
         _drop_output()

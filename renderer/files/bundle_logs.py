@@ -42,7 +42,8 @@ class BundleLogs:
 
 def _in_folder(root: Path, namespace: str, pod: str) -> dict[str, str]:
     folder = root / "logs" / namespace / pod
-    files = sorted(folder.glob(f"*{_ENDING}")) if folder.is_dir() and not link_outside(folder, root) else []
+    outside = any(link_outside(place, root) for place in (root / "logs", folder.parent, folder))
+    files = sorted(folder.glob(f"*{_ENDING}")) if folder.is_dir() and not outside else []
     found: dict[str, str] = {}
     for file in files:
         try:
