@@ -320,6 +320,8 @@ def test_force_skips_the_version_guard_and_nothing_else(shell: Shell, tmp_path: 
     forced = shell("validate", THREE_NODE, "--release", str(release), "--plan", str(plan))
     assert forced.status == 0
     assert f"warning: {plan}:5: spec.force skips the version guard: current v1.7.1, target v1.7.0" in forced.err
+    alone = shell("validate", "--plan", str(plan))
+    assert f"warning: {plan}:5: spec.force skips the version guard\n" in alone.err  # and not what a template has
 
 
 @pytest.mark.slow

@@ -121,12 +121,14 @@ class StepRenderer:
         return tuple(item.manifest for item in made)
 
     def _best(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> Step:
-        """An idle step with its text filled in if what is missing allows it: it may have run, and be taken back."""
+        """An idle step with its text filled in if what is missing allows it: it may have run, and be taken back. Else
+        its warnings are their reasons, which need no filling in."""
         try:
             filled = self.declaration.fill_step(raw, context, declared)
             return self.declaration.step(filled, bare, raw, declared)
         except Problems:
-            return bare
+            plain = (replace(item, warning=item.reason) if item.warning else item for item in bare.skip_when)
+            return replace(bare, skip_when=tuple(plain))
 
     def shape(self, declared: Declared, step: Step, raw: Raw) -> Step:
         """A step that fans out, filled in for no node in particular."""

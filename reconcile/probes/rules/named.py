@@ -8,6 +8,7 @@ from reconcile.probes.look import Group, ReadFailure
 from reconcile.probes.rules.call import RuleCall
 from reconcile.probes.verdict import Verdict, failed, passed, together, unread, waiting
 from renderer.model.ref import Ref, ref_of
+from renderer.names import is_subdomain
 from renderer.suggest import closest
 
 _LISTED = 5  # names of others that a message lists
@@ -22,11 +23,13 @@ def holds(call: RuleCall) -> Verdict:
 
 def found(call: RuleCall) -> Verdict:
     """One verdict a name. Names are given one a line and taken literally: one with a comma or a space in it is of no
-    object. Objects of other namespaces are looked at for what to suggest."""
+    object, which is known without looking. Objects of other namespaces are looked at for what to suggest."""
     expected = [Ref(name=name, **_place(call)) for name in call.text("names").split("\n") if name]
     there = call.look.list(Group(api_version=call.text("apiVersion"), kind=call.text("kind")))
     if isinstance(there, ReadFailure):
-        return unread(f"objects of kind {call.text('kind')}", there)
+        impossible = [ref for ref in expected if not is_subdomain(ref.name)]
+        verdicts = [failed(f"{ref} cannot exist: no object can have that name", ref) for ref in impossible]
+        return together(verdicts, "; ") if verdicts else unread(f"objects of kind {call.text('kind')}", there)
     if not expected:
         return passed(f"no {call.text('kind')} is named")
     return together([named(ref, [ref_of(body) for body in there]) for ref in expected], "; ")
