@@ -54,6 +54,11 @@ def frozen(cls: type[T]) -> type[T]:
     return made
 
 
+def is_frozen(value: object) -> bool:
+    """True for an instance of such a class, whose fields are its slots."""
+    return vars(type(value)).get("__setattr__") is _refuse
+
+
 class _Fields:
     """Stands for the standard fields until somebody asks for them."""
 

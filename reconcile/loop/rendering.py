@@ -68,7 +68,7 @@ class Rendering:
     ) -> None:
         self.catalog = catalog
         self.overrides = dict(overrides or {})
-        self.new_cache: Callable[[], StepCache] = StepCache
+        self.new_cache: Callable[[], StepCache | None] = lambda: None
         self.redactor = Redactor(catalog.redaction)
         self._digest = digest
         self._templates = templates

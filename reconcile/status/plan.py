@@ -30,6 +30,8 @@ StepKey = tuple[str, str, str | None]
 Place = tuple[str, str | None]
 """(phase, node): where a step ran; the node is None for the cluster as a whole."""
 
+_NOTHING_CAPTURED: Mapping[str, Any] = {}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStatus:
@@ -119,12 +121,12 @@ class PlanStatus:
         records = {node: records for (name, node), records in self.records.items() if name == phase}
         return records, {node: texts for (name, node), texts in self.done.items() if name == phase}
 
-    def captured(self, phase: str, node: str | None) -> dict[str, Any]:
+    def captured(self, phase: str, node: str | None) -> Mapping[str, Any]:
         """The values that the phase's steps have captured for this node, or for the cluster."""
-        found: dict[str, Any] = {}
-        for record in self.records.get((phase, node), {}).values():
-            found |= record.captured
-        return found
+        found = [record.captured for record in self.records.get((phase, node), {}).values() if record.captured]
+        if len(found) > 1:
+            return {name: value for captured in found for name, value in captured.items()}
+        return found[0] if found else _NOTHING_CAPTURED
 
     def condition(self, kind: str) -> Mapping[str, Any] | None:
         return find_condition(self.conditions, kind)

@@ -27,6 +27,7 @@ class PathError(ValueError):
         self.text = text
 
 
+@lru_cache(maxsize=4096)
 def parse_path(text: str) -> Path:
     """Raises `PathError`, which says where the path becomes invalid."""
     steps: list[str | int] = []

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from operator import is_
 from typing import Any, Generic, TypeVar
 
+from renderer.frozen import is_frozen
+
 _NOTHING = object()
+_LONGEST_NAME = 253
 _T = TypeVar("_T")
 _K = TypeVar("_K")
 
@@ -60,13 +64,20 @@ def changed(now: Mapping[_K, Any], then: Mapping[_K, Any]) -> Iterator[_K]:
 
 
 def shared(value: Any, like: Any) -> Any:
-    """`value`, plain YAML or JSON, with each part that equals the part of `like` at the same place taken from there."""
+    """`value`, plain YAML or JSON or of frozen classes, with each part that equals the part of `like` at the same place
+    taken from there. A short text is the same one wherever it stands."""
     if value is like:
         return value
     if isinstance(value, dict):
         return _mapping(value, like if isinstance(like, dict) else {})
     if isinstance(value, list):
         return _list(value, like if isinstance(like, list) else [])
+    if type(value) is tuple:
+        return _tuple(value, like if type(like) is tuple else ())
+    if is_frozen(value):
+        return _frozen(value, like)
+    if type(value) is str:
+        return like if type(like) is str and value == like else _one(value)
     alike = type(value) is type(like) is not float and value == like  # 0.0 equals -0.0
     return like if alike else value
 
@@ -84,6 +95,11 @@ def same_shape(one: Any, other: Any) -> bool:
     return True
 
 
+def _one(text: str) -> str:
+    """A node's name stands in a hundred places of what is made for it."""
+    return sys.intern(text) if len(text) <= _LONGEST_NAME else text
+
+
 def _mapping(value: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
     """Texts, which most values are, are compared here and not in a call each."""
     made: dict[str, Any] = {}
@@ -91,10 +107,23 @@ def _mapping(value: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
     for key, item in value.items():
         other = like.get(key, _NOTHING)
         texts = type(item) is type(other) is str
-        found = (other if item == other else item) if texts else shared(item, other)
+        found = (other if item == other else _one(item)) if texts else shared(item, other)
         same = same and found is other
         made[sys.intern(key)] = found
     return like if same and list(made) == list(like) else made
+
+
+def _tuple(value: tuple[Any, ...], like: tuple[Any, ...]) -> tuple[Any, ...]:
+    made = tuple(_list(list(value), known := list(like)))
+    return like if len(made) == len(known) and all(map(is_, made, known)) else made
+
+
+def _frozen(value: Any, like: Any) -> Any:
+    others = like if type(value) is type(like) else None
+    found = {name: shared(getattr(value, name), getattr(others, name, _NOTHING)) for name in type(value).__slots__}
+    if others is not None and all(item is getattr(others, name) for name, item in found.items()):
+        return like
+    return type(value)(**found)
 
 
 def _list(value: list[Any], like: list[Any]) -> list[Any]:

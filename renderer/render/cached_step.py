@@ -49,26 +49,29 @@ class CachedStepRenderer:
     def _rendered(self, declared: Declared, step: Step, raw: Raw, node: Node, seen: SeenOfRun) -> RenderedStep:
         """A step as an earlier rendering of whichever plan has made it, or rendered now."""
         phase, name, problems = declared.phase.name, node["name"] if node else None, self.renderer.problems
-        place, where, before = (phase, step.name, name), f"{phase}/{step.name}/{name}", len(problems)
-        key = digest_of([self.common, node, seen.all_of_it])
-        if refused := self.kept.find_refused(place, key):
-            problems.extend(refused[1])
-            return refused[0]
+        place, before, others = (phase, step.name, name), len(problems), self.kept.steps
 
         def digest(looked: tuple[Looked, ...]) -> str:
             return digest_of([[self.within.at(it, name) for it in looked], seen.seen_by(looked)])
 
-        found = self.kept.steps.find(where, digest)
+        def key() -> str:
+            return digest_of([self.common, node, seen.all_of_it])
+
+        if refused := self.kept.find_refused(place, key):
+            problems.extend(refused[1])
+            return refused[0]
+        found = others.find(place, digest) if others else None
         if found is None:
             noted = set[Looked]()
             rendered, read = self.renderer.step(declared, step, raw, node, noted), frozenset(noted)
             if len(problems) != before:
-                self.kept.keep_refused(place, key, rendered, tuple(problems[before:]))
+                self.kept.keep_refused(place, key(), rendered, tuple(problems[before:]))
                 return rendered
-            found = self.kept.steps.keep(where, digest, rendered, read), read
+            found = rendered, read
+            if others:
+                others.keep(place, digest, rendered, read)
         rendered, read = found
-        self.kept.keep(place, self.within, self.renderer.recorded.at(phase, name), seen, read, rendered)
-        return rendered
+        return self.kept.keep_new(place, self.within, self.renderer.recorded.at(phase, name), seen, read, rendered)
 
     def _seen_of_run(self, phase: str, step: Step, node: str | None) -> SeenOfRun:
         recorded = self.renderer.recorded

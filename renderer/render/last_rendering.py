@@ -1,6 +1,7 @@
 """The last rendering of one plan: its phases and steps, and what of the run each of them was made of.
 
-What has not changed is taken from here by comparing, without a digest; behind it, a `StepCache` has steps by digest.
+What has not changed is taken from here by comparing, without a digest; behind it, a `StepCache` may have those of
+other plans by digest.
 What could not be rendered is kept with its problems: the same inputs fail alike, and may take long to.
 """
 
@@ -16,13 +17,10 @@ from renderer.errors import Problem
 from renderer.frozen import frozen
 from renderer.model.phase import Step
 from renderer.model.rendered import RenderedPhase, RenderedStep
-from renderer.model.sharing import changed
+from renderer.model.sharing import changed, shared
 from renderer.render.recorded import RecordedPhase
 from renderer.render.seen_context import CAPTURED, NODE, SeenContext
-from renderer.render.step_cache import StepCache
-
-Place = tuple[str, str, str | None]
-"""(phase, step, node)."""
+from renderer.render.step_cache import Place, StepCache
 
 Found = tuple[Problem, ...]
 
@@ -94,14 +92,17 @@ class _KeptPhase:
 
 
 class LastRendering:
-    """The values that it is given to compare must not be changed in place."""
+    """The values that it is given to compare must not be changed in place. What is equal for several nodes is kept once:
+    the steps of a thousand of them differ in little but names. `steps` has those of other plans as well."""
 
-    def __init__(self, steps: StepCache) -> None:
+    def __init__(self, steps: StepCache | None = None) -> None:
         self.steps = steps
         self._now: SeenContext | None = None
         self._agreed: dict[tuple[SeenContext, frozenset[Looked], str | None], bool] = {}
         self._places: dict[tuple[str, str | None], _PlaceSteps] = {}
         self._steps: dict[Place, _Kept] = {}
+        self._before: dict[tuple[str, str], tuple[SeenOfRun, RenderedStep]] = {}
+        self._reads: dict[frozenset[Looked], frozenset[Looked]] = {}
         self._phases: dict[str, _KeptPhase] = {}
         self._shapes: dict[str, tuple[str, tuple[Step, ...], Found]] = {}
         self._refused: dict[Place, tuple[str, RenderedStep, Found]] = {}
@@ -133,6 +134,21 @@ class LastRendering:
         if key not in self._agreed:
             self._agreed[key] = all(kept.within.at(it, node) == now.at(it, node) for it in kept.read)
         return self._agreed[key]
+
+    def keep_new(
+        self,
+        place: Place,
+        now: SeenContext,
+        recorded: Any,
+        seen: SeenOfRun,
+        read: frozenset[Looked],
+        step: RenderedStep,
+    ) -> RenderedStep:
+        """Returns the step as it is kept, with all that it shares with that of the node before."""
+        of_all = place[:2]
+        seen, step = self._before[of_all] = shared((seen, step), self._before.get(of_all))
+        self.keep(place, now, recorded, seen, self._reads.setdefault(read, read), step)
+        return step
 
     def keep(
         self,
@@ -179,11 +195,10 @@ class LastRendering:
     def keep_shapes(self, phase: str, common: str, shapes: tuple[Step, ...], problems: Found) -> None:
         self._shapes[phase] = common, shapes, problems
 
-    def find_refused(self, place: Place, key: str) -> tuple[RenderedStep, Found] | None:
-        """The step that could not be rendered and its problems, if it was made of the inputs that `key` is the digest
-        of."""
+    def find_refused(self, place: Place, key: Callable[[], str]) -> tuple[RenderedStep, Found] | None:
+        """The step that could not be rendered and its problems, if it was made of inputs with that digest."""
         known, step, problems = self._refused.get(place, ("", None, ()))
-        return (step, problems) if step is not None and known == key else None
+        return (step, problems) if step is not None and known == key() else None
 
     def keep_refused(self, place: Place, key: str, step: RenderedStep, problems: Found) -> None:
         self._refused[place] = key, step, problems
