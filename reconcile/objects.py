@@ -113,6 +113,11 @@ def is_applied_by_us(body: Body) -> bool:
     return any((entry.get("manager"), entry.get("operation")) == (FIELD_MANAGER, "Apply") for entry in entries)
 
 
+def has_field_manager(body: Body, name: str) -> bool:
+    """True if it owns a field of the object."""
+    return any(entry.get("manager") == name for entry in map(_mapping, items(_metadata(body).get("managedFields"))))
+
+
 def label(body: Body, key: str) -> str:
     """The label's value; empty if there is none."""
     return str(_mapping(_metadata(body).get("labels")).get(key) or "")

@@ -78,7 +78,7 @@ def another(value: Any) -> Any:
 def rendering(steps: StepCache | None = None) -> Rendering:
     shop = template_set()
     made = Rendering(shop.catalog, shop.templates, shop.spec_fields)
-    made.new_cache = lambda: steps or StepCache()
+    made.new_cache = lambda: steps
     return made
 
 

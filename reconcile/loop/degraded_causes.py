@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from reconcile.cluster.errors import ClusterError
 from reconcile.cluster.protocol import Keep
@@ -74,9 +73,4 @@ def _text(cause: Cause) -> str:
 
 
 def _kept(row: KindRow) -> Keep:
-    heavy = _HEAVY.get(row.kind.kind, ())
-
-    def trim(body: Any) -> Any:
-        return without(body, heavy)
-
-    return Keep(trim=trim, paths=None)
+    return without(_HEAVY.get(row.kind.kind, ()))

@@ -55,8 +55,9 @@ class _KnownContext:
 
 
 class Rendering:
-    """The catalog and its templates, and the last rendering. `new_cache` makes the cache of a plan's steps; `digest` is
-    given where inputs are redacted: a replay. `overrides` stand in place of values."""
+    """The catalog and its templates, and the last rendering. `new_cache` gives the steps that several plans have in
+    common; by default there are none. `digest` is given where inputs are redacted: a replay. `overrides` stand in place
+    of values."""
 
     def __init__(
         self,

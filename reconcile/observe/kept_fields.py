@@ -5,7 +5,7 @@ A row of the kinds table says which they are; a check that reads others is refus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from reconcile.cluster.protocol import Keep
@@ -23,21 +23,30 @@ def for_checks(row: KindRow) -> Keep:
     """Keeps what checks read of the row's objects. Those of one list share what is equal in the one before."""
     paths = None if row.checked is None else (*ALWAYS_CHECKED, *row.checked)
     part = _bare if paths is None else _only(paths)
+    return Keep(trim=_sharing(part), paths=paths)
+
+
+def without(parts: Collection[str]) -> Keep:
+    """Keeps objects without these parts of their spec, and without what no one reads. Those of one list share what is
+    equal in the one before."""
+
+    def part(body: Body) -> Body:
+        spec = body.get("spec")
+        if not isinstance(spec, dict):
+            return _bare(body)
+        return _bare({**body, "spec": {key: value for key, value in spec.items() if key not in parts}})
+
+    return Keep(trim=_sharing(part), paths=None)
+
+
+def _sharing(part: Callable[[Body], Body]) -> Callable[[Body], Body]:
     last: list[Body] = [{}]
 
     def kept(body: Body) -> Body:
         last[0] = shared(part(body), last[0])
         return last[0]
 
-    return Keep(trim=kept, paths=paths)
-
-
-def without(body: Body, parts: Iterable[str]) -> Body:
-    """The object without these parts of its spec, and without what no one reads."""
-    spec = body.get("spec")
-    if not isinstance(spec, dict):
-        return _bare(body)
-    return _bare({**body, "spec": {key: value for key, value in spec.items() if key not in parts}})
+    return kept
 
 
 def _only(paths: Iterable[Path]) -> Callable[[Body], Body]:

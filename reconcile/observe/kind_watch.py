@@ -170,14 +170,18 @@ class KindWatch:
         """The response to a write may come after the watch has delivered that change and later ones, even deletion."""
         with self._lock:
             if _version(body) > self._brought:
-                self._written[ref] = body
+                self._written[ref] = shared(body, self._known(ref)) if self._pace.shares else body
                 self._count(ref)
 
     def _slim(self, body: Body) -> Body:
-        """Objects of one kind and namespace are alike, and share their equal parts."""
+        """An object shares with the one that it was what has not changed, and a new one what is equal in another of its
+        kind and namespace."""
         self._judge(body)
-        self._last = shared(trimmed(body), self._last)
+        self._last = shared(trimmed(body), self._known(ref_of(body)))
         return self._last
+
+    def _known(self, ref: Ref) -> Body:
+        return self._written.get(ref) or self._copy.find(ref) or self._last
 
     def _judge(self, body: Body) -> None:
         """Once for each state of an object, when it arrives."""

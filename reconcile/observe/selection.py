@@ -20,13 +20,14 @@ from reconcile.cluster.errors import (
     ServerFailed,
 )
 from reconcile.cluster.protocol import Cluster, Selection
-from reconcile.objects import LISTED_IN_PART
+from reconcile.objects import FIELD_MANAGER, LISTED_IN_PART, has_field_manager
 from reconcile.probes.look import Group, ReadFailure
 from renderer.model.ref import Body, Kind, Ref, ref_of
 from renderer.model.sharing import same_shape
 from renderer.validation.shapes import misfit
 
 MACHINE_PLANS = Group(api_version="v1", kind="Secret", namespace="fleet-local")
+_OF_EACH_NODE = ("Node", "Machine")
 COULD_NOT_LOOK = (Forbidden, Denied, ServerFailed, Gone, BackendFailed)
 """Errors about one object or kind; that the cluster is away, or does not know us, is raised."""
 
@@ -107,8 +108,14 @@ def misshapen_among(bodies: Iterable[Body]) -> ReadFailure | None:
 
 
 def trimmed(body: Body) -> Body:
-    """Without a Node's list of images, which is most of it and which no probe needs."""
-    status = body.get("status")
-    if body.get("kind") != "Node" or not isinstance(status, dict) or "images" not in status:
+    """Without most of what each of many nodes has and no probe needs: a Node's list of images, and who owns which field
+    of a Node or Machine, unless we own one."""
+    if body.get("kind") not in _OF_EACH_NODE:
         return body
-    return {**body, "status": {key: value for key, value in status.items() if key != "images"}}
+    status, metadata = body.get("status"), body.get("metadata")
+    found = body
+    if isinstance(status, dict) and "images" in status:
+        found = {**found, "status": {key: value for key, value in status.items() if key != "images"}}
+    if isinstance(metadata, dict) and "managedFields" in metadata and not has_field_manager(body, FIELD_MANAGER):
+        found = {**found, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
+    return found

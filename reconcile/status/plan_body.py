@@ -24,7 +24,7 @@ def status_of(plan: Mapping[str, Any]) -> PlanStatus:
 _NO_STATUS: Mapping[str, Any] = {}
 
 
-@lru_cache(maxsize=16)  # a round asks several times
+@lru_cache(maxsize=4)  # a round asks several times
 def _status(body: SameObject) -> PlanStatus:
     raw = dict(body.it)
     steps = raw.pop("steps", None) or {}

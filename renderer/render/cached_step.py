@@ -67,11 +67,13 @@ class CachedStepRenderer:
             if len(problems) != before:
                 self.kept.keep_refused(place, key(), rendered, tuple(problems[before:]))
                 return rendered
+            rendered, read, seen = self.kept.slim(place, rendered, read, seen)
             found = rendered, read
             if others:
                 others.keep(place, digest, rendered, read)
         rendered, read = found
-        return self.kept.keep_new(place, self.within, self.renderer.recorded.at(phase, name), seen, read, rendered)
+        self.kept.keep(place, self.within, self.renderer.recorded.at(phase, name), seen, read, rendered)
+        return rendered
 
     def _seen_of_run(self, phase: str, step: Step, node: str | None) -> SeenOfRun:
         recorded = self.renderer.recorded

@@ -1,13 +1,12 @@
 """The last rendering of one plan: its phases and steps, and what of the run each of them was made of.
 
-What has not changed is taken from here by comparing, without a digest; behind it, a `StepCache` may have those of
-other plans by digest.
-What could not be rendered is kept with its problems: the same inputs fail alike, and may take long to.
+What has not changed is taken from here by comparing, without a digest; a `StepCache` may have steps of other plans by
+digest. What could not be rendered is kept with its problems: the same inputs fail alike, and may take long to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,8 +91,8 @@ class _KeptPhase:
 
 
 class LastRendering:
-    """The values that it is given to compare must not be changed in place. What is equal for several nodes is kept once:
-    the steps of a thousand of them differ in little but names. `steps` has those of other plans as well."""
+    """The values that it is given to compare must not be changed in place. What is equal for several nodes is kept
+    once: the steps of a thousand of them differ in little but names. `steps` has those of other plans as well."""
 
     def __init__(self, steps: StepCache | None = None) -> None:
         self.steps = steps
@@ -123,7 +122,7 @@ class LastRendering:
         kept = self._steps.get(place)
         if kept is None or not self._agrees(kept, now, place[2]) or not kept.seen.gives(kept.step, seen, kept.read):
             return None
-        self.keep(place, now, recorded, seen, kept.read, kept.step)
+        self.keep(place, now, recorded, kept.seen if kept.seen == seen else seen, kept.read, kept.step)
         return kept.step
 
     def _agrees(self, kept: _Kept, now: SeenContext, node: str | None) -> bool:
@@ -135,20 +134,13 @@ class LastRendering:
             self._agreed[key] = all(kept.within.at(it, node) == now.at(it, node) for it in kept.read)
         return self._agreed[key]
 
-    def keep_new(
-        self,
-        place: Place,
-        now: SeenContext,
-        recorded: Any,
-        seen: SeenOfRun,
-        read: frozenset[Looked],
-        step: RenderedStep,
-    ) -> RenderedStep:
-        """Returns the step as it is kept, with all that it shares with that of the node before."""
+    def slim(
+        self, place: Place, step: RenderedStep, read: frozenset[Looked], seen: SeenOfRun
+    ) -> tuple[RenderedStep, frozenset[Looked], SeenOfRun]:
+        """The same, with all that they have in common with those of the node before."""
         of_all = place[:2]
         seen, step = self._before[of_all] = shared((seen, step), self._before.get(of_all))
-        self.keep(place, now, recorded, seen, self._reads.setdefault(read, read), step)
-        return step
+        return step, self._reads.setdefault(read, read), seen
 
     def keep(
         self,

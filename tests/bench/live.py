@@ -59,7 +59,6 @@ BEGUN = {
     "currentPhase": "NodeUpgrading",
     "previousVersion": "v1.7.1",
     "isoImageID": "hvst-upgrade-864fh-iso",
-    "provisionGeneration": 1,
 }
 
 
