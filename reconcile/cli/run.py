@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
     from reconcile.loop.setup import ManagerConfig
     from reconcile.metrics.manager_metrics import ManagerMetrics
     from reconcile.pod_logs.log_collector import LogCollector
+
+_GARBAGE = 2_000
+"""Objects that may gather before Python looks for garbage. A command that ends soon lets more gather; of a process that
+runs for months it would be a part of its memory for as long."""
 
 
 @click.command
@@ -150,6 +155,7 @@ def run(
     digests that are approved. UPGRADEPLAN_IMAGE, the value managerImage, is not.
     ENABLE_WEBHOOKS=false serves no webhook.
     """
+    gc.set_threshold(_GARBAGE)
     metrics = _metrics() if metrics_address else None
     connection = connect_to(target, _meter(metrics) if metrics else None)
     config = _config(target, connection, namespace if leader_elect else "", (log_format, log_level), journal)

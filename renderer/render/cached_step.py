@@ -67,10 +67,9 @@ class CachedStepRenderer:
             if len(problems) != before:
                 self.kept.keep_refused(place, key(), rendered, tuple(problems[before:]))
                 return rendered
-            rendered, read, seen = self.kept.slim(place, rendered, read, seen)
-            found = rendered, read
+            found = self.kept.slim(place, rendered, read)
             if others:
-                others.keep(place, digest, rendered, read)
+                others.keep(place, digest, *found)
         rendered, read = found
         self.kept.keep(place, self.within, self.renderer.recorded.at(phase, name), seen, read, rendered)
         return rendered

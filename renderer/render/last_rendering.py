@@ -100,7 +100,8 @@ class LastRendering:
         self._agreed: dict[tuple[SeenContext, frozenset[Looked], str | None], bool] = {}
         self._places: dict[tuple[str, str | None], _PlaceSteps] = {}
         self._steps: dict[Place, _Kept] = {}
-        self._before: dict[tuple[str, str], tuple[SeenOfRun, RenderedStep]] = {}
+        self._before: dict[tuple[str, str], RenderedStep] = {}
+        self._seen: dict[tuple[str, str], SeenOfRun] = {}
         self._reads: dict[frozenset[Looked], frozenset[Looked]] = {}
         self._phases: dict[str, _KeptPhase] = {}
         self._shapes: dict[str, tuple[str, tuple[Step, ...], Found]] = {}
@@ -122,7 +123,7 @@ class LastRendering:
         kept = self._steps.get(place)
         if kept is None or not self._agrees(kept, now, place[2]) or not kept.seen.gives(kept.step, seen, kept.read):
             return None
-        self.keep(place, now, recorded, kept.seen if kept.seen == seen else seen, kept.read, kept.step)
+        self.keep(place, now, recorded, seen, kept.read, kept.step)
         return kept.step
 
     def _agrees(self, kept: _Kept, now: SeenContext, node: str | None) -> bool:
@@ -134,13 +135,11 @@ class LastRendering:
             self._agreed[key] = all(kept.within.at(it, node) == now.at(it, node) for it in kept.read)
         return self._agreed[key]
 
-    def slim(
-        self, place: Place, step: RenderedStep, read: frozenset[Looked], seen: SeenOfRun
-    ) -> tuple[RenderedStep, frozenset[Looked], SeenOfRun]:
+    def slim(self, place: Place, step: RenderedStep, read: frozenset[Looked]) -> tuple[RenderedStep, frozenset[Looked]]:
         """The same, with all that they have in common with those of the node before."""
         of_all = place[:2]
-        seen, step = self._before[of_all] = shared((seen, step), self._before.get(of_all))
-        return step, self._reads.setdefault(read, read), seen
+        kept = self._before[of_all] = shared(step, self._before.get(of_all))
+        return kept, self._reads.setdefault(read, read)
 
     def keep(
         self,
@@ -156,7 +155,9 @@ class LastRendering:
         if steps is None or steps.common != now.digest or steps.recorded != recorded:
             steps = self._places[phase, node] = _PlaceSteps(common=now.digest, recorded=recorded)
         steps.same[name] = step
-        self._steps[place] = _Kept(within=now, read=read, seen=seen, step=step)
+        of_all = place[:2]
+        one = self._seen[of_all] = shared(seen, self._seen.get(of_all))
+        self._steps[place] = _Kept(within=now, read=read, seen=one, step=step)
 
     def find_phase(self, name: str, common: str, recorded: RecordedPhase) -> tuple[RenderedPhase, Found] | None:
         """The phase and its problems, if it was made of the same."""

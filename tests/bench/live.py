@@ -6,6 +6,7 @@ import copy
 import functools
 import json
 import os
+import re
 import signal
 import statistics
 import subprocess
@@ -54,6 +55,8 @@ _SEEDERS = 8
 """Requests at the same time while a cluster is seeded: 1,000 nodes are some 10,000 requests."""
 QUIET_SECONDS = 20.0
 LOG = "loop.log"
+AS_INSTALLED = "import sys; sys.modules['kubernetes_validate'] = None; from renderer.cli import main; sys.exit(main())"
+"""The program without a package of the tests that the Kubernetes client imports where it is there."""
 METRICS_PORT = 18443
 BEGUN = {
     "currentPhase": "NodeUpgrading",
@@ -217,6 +220,12 @@ def memory_limit_mib() -> int:
     return int(limit.removesuffix("Mi"))
 
 
+def environment_of_image() -> dict[str, str]:
+    """The environment variables of the allocator that an image sets."""
+    words = re.findall(r"\b(MALLOC_\w+)=(\S+)", (ROOT / "Containerfile").read_text())
+    return dict(words)
+
+
 def _scraped_bytes() -> int:
     with urllib.request.urlopen(f"http://127.0.0.1:{METRICS_PORT}/metrics") as answer:
         return len(answer.read())
@@ -316,9 +325,20 @@ def _loop(plane: ControlPlane, work: Path) -> Iterator[int]:
     kubeconfig = plane.service_account_kubeconfig(*ACCOUNT)
     log = work / LOG
     served = ["--health-address=", f"--metrics-address=127.0.0.1:{METRICS_PORT}", "--no-metrics-secure"]
-    argv = [UPGRADEPLAN, "run", "--kubeconfig", str(kubeconfig), "--namespace", ACCOUNT[0], *served]
+    argv = [
+        sys.executable,
+        "-c",
+        AS_INSTALLED,
+        "run",
+        "--kubeconfig",
+        str(kubeconfig),
+        "--namespace",
+        ACCOUNT[0],
+        *served,
+    ]
+    environ = {**os.environ, **environment_of_image()}
     leases = f"/apis/coordination.k8s.io/v1/namespaces/{ACCOUNT[0]}/leases"
-    with log.open("wb") as out, subprocess.Popen(argv, stdout=out, stderr=out) as process:
+    with log.open("wb") as out, subprocess.Popen(argv, stdout=out, stderr=out, env=environ) as process:
         try:
             until(
                 "the loop leads", lambda: any(i["spec"].get("holderIdentity") for i in plane.api.get(leases)["items"])
