@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,8 +12,12 @@ from hypothesis import strategies as st
 from support.recordings import recording
 
 from renderer.digest import digest_of
+from renderer.frozen import is_frozen
+from renderer.model.probe import Fixed, ManifestTarget
 from renderer.model.sharing import shared
 
+OWN_PARTS = 0
+"""Values that are one node's alone, of its steps in all phases."""
 pytestmark = pytest.mark.lane("recordings")
 
 SCALARS = st.none() | st.booleans() | st.integers(0, 2) | st.floats() | st.sampled_from(["", "a", "b", "0", "true"])
@@ -51,6 +56,43 @@ def test_nobody_changes_what_is_shared() -> None:
     parts = [{id(part) for part in _parts(body)} for body in jobs]
     assert len(jobs) == 3
     assert len(parts[0] & parts[1] & parts[2]) > 10
+
+
+def test_a_frozen_value_shares_its_equal_parts_and_stays_what_it_was() -> None:
+    one = ManifestTarget(file="a.yaml"), Fixed(value=(1, "x"))
+    two = ManifestTarget(file="b.yaml"), Fixed(value=(1, "x"))
+    found = shared(two, one)
+    assert found == two
+    assert found[1] is one[1]
+    assert shared(Fixed(value=True), Fixed(value=1)).value is True
+
+
+def test_the_steps_of_a_node_hold_little_that_those_of_another_do_not() -> None:
+    """A thousand nodes have to fit into 128 MiB (`make bench`)."""
+    rendered = [done.rendered for _, done in recording("three-node") if done.rendered][-1]
+    of_node: dict[str, set[int]] = {}
+    kept = []
+    for phase in rendered.phases:
+        for step in phase.steps:
+            if step.step.node:
+                parts = [*_all_of(step)]
+                kept.append(parts)
+                of_node.setdefault(step.step.node, set()).update(map(id, parts))
+    first, *others = of_node.values()
+    assert len(others) == 2
+    own = first.difference(*others)
+    assert len(own) < OWN_PARTS
+    assert len(own) < len(first) / 2
+
+
+def _all_of(value: Any) -> Iterator[Any]:
+    """The value and its parts, scalars among them."""
+    yield value
+    if is_frozen(value):
+        value = [getattr(value, name) for name in type(value).__slots__]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    for part in inner:
+        yield from _all_of(part)
 
 
 def _parts(value: Any) -> Any:
