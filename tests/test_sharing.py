@@ -16,7 +16,7 @@ from renderer.frozen import is_frozen
 from renderer.model.probe import Fixed, ManifestTarget
 from renderer.model.sharing import shared
 
-OWN_PARTS = 0
+OWN_PARTS = 300
 """Values that are one node's alone, of its steps in all phases."""
 pytestmark = pytest.mark.lane("recordings")
 
