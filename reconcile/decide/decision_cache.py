@@ -13,13 +13,15 @@ from itertools import compress, groupby
 from operator import is_not, itemgetter
 from typing import Any
 
+from reconcile.decide.answers import NodeAnswers, Remembering
 from reconcile.decide.quiet_nodes import NodeDecision, QuietNodes
 from reconcile.preflight.check_result import CheckResult
 from reconcile.preflight.running_plan import SeldomLook
+from reconcile.probes.look import Need
+from reconcile.status.plan import PlanStatus
 from renderer.model.manifest_spec import Borrowed, Owned
 from renderer.model.phase import Position, RequirePeers, Step
-from renderer.model.rendered import RenderedPhase, RenderedStep
-from renderer.model.sharing import SameObject
+from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
 
 Steps = tuple[RenderedStep, ...]
 _Pick = Callable[[Steps], Steps]
@@ -127,24 +129,61 @@ class CarriedOut:
     result: CheckResult
 
 
+class LaneNodes:
+    """How far each node of a lane has come, by its steps begun, and which nodes are `inside`; known while the `inputs`
+    and the answers are the same."""
+
+    def __init__(self) -> None:
+        self.inputs: tuple[Mapping[Any, Any], ...] = ()
+        self.how_far: dict[str, int] = {}
+        self.inside: set[str] = set()
+        self.answers = NodeAnswers()
+        self._seen: dict[str, Mapping[Need, Any]] = {}
+        self._unsure: set[str] = set()
+
+    def add(self, node: str, how_far: int, is_inside: bool, look: Remembering, is_sure: bool) -> None:
+        """`is_sure`: the same answers say the same the next time."""
+        self.how_far[node], self._seen[node] = how_far, look.seen
+        self.answers.add(node, look.seen.items())
+        if is_inside:
+            self.inside.add(node)
+        if not (is_sure and look.timeless):
+            self._unsure.add(node)
+
+    def drop(self, nodes: Iterable[str]) -> None:
+        """These, and those of which one cannot be sure."""
+        for node in {*nodes, *self._unsure}:
+            self.how_far.pop(node, None)
+            self.inside.discard(node)
+            self.answers.forget(node, self._seen.pop(node, {}).items())
+        self._unsure.clear()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """What the last decision has ended with: the status, in which no node is through with a phase, what was rendered,
+    and each node's steps in the phases that have begun."""
+
+    status: PlanStatus = field(default_factory=PlanStatus)
+    rendered: RenderedPlan | None = None
+    of_nodes: Mapping[str, Mapping[str, Steps]] = field(default_factory=dict)
+
+
 @dataclass
 class DecisionCache:
     """The results of earlier decisions about one plan. All of it can be lost. `timed` are the limits that the last
-    decision has asked about, `quiet` the nodes of each stretch that are as they were, `unfolded` those of which it is
-    known that they are not through with a phase, with what that was seen from, and `nothing_to_fold` what was seen when
-    that held of all; `peers` says of a Node, by name, by which requirement it is unhealthy and why, or None; `slots`
-    whether a step's node still holds its slot, after what was seen and recorded; `texts` are the redacted texts of
-    waits, `checks` what the checks of a step came to, by step and check."""
+    decision has asked about, `quiet` the nodes of each stretch that are as they were, `lanes` who is in a lane,
+    `folded` what the last one has ended with; `peers` says of a Node, by name, by which requirement it is unhealthy and
+    why, or None, and `unhealthy` why of all that are, of the same Nodes; `texts` are the redacted texts of waits,
+    `checks` what the checks of a step came to, by step and check."""
 
     timed: tuple[tuple[datetime, int, bool], ...] = ()
     nodes: dict[tuple[str, str, str], NodeDecision] = field(default_factory=dict)
     quiet: dict[tuple[str, str], QuietNodes] = field(default_factory=dict)
-    unfolded: dict[tuple[str, str], tuple[Any, ...]] = field(default_factory=dict)
-    nothing_to_fold: tuple[SameObject, ...] | None = None
+    lanes: dict[tuple[str, str], LaneNodes] = field(default_factory=dict)
+    folded: Folded = field(default_factory=Folded)
     peers: dict[str, tuple[Any, RequirePeers, str | None]] = field(default_factory=dict)
-    slots: dict[tuple[str, str, str | None], tuple[tuple[SameObject, SameObject], tuple[Any, ...], bool]] = field(
-        default_factory=dict
-    )
+    unhealthy: tuple[tuple[Any, ...], Mapping[str, str]] | None = None
     texts: dict[str, str] = field(default_factory=dict)
     checks: dict[tuple[str, str], CarriedOut] = field(default_factory=dict)
     _phases: dict[str, tuple[_Places, PhaseSteps]] = field(default_factory=dict)

@@ -7,27 +7,22 @@ every node has.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 
-from reconcile.decide.admission import AdmissionCheck, NotAdmitted, admit, always_admit
 from reconcile.decide.builder import DecisionBuilder
-from reconcile.decide.decision_cache import Stretch
+from reconcile.decide.decision_cache import Folded, Steps, Stretch
 from reconcile.decide.joining import welcome
+from reconcile.decide.lanes import admission
 from reconcile.decide.missing_inputs import wait_for_inputs
-from reconcile.decide.probing import counts_rounds, scope_of
+from reconcile.decide.probing import counts_rounds
 from reconcile.decide.step import advance
 from reconcile.decide.step_run import Progress
 from reconcile.decide.unchanged import UnchangedNodes
-from reconcile.probes.evaluate import evaluate
-from reconcile.probes.look import Group, ProbeContext
+from reconcile.probes.look import Group
 from reconcile.status.plan import PlanStatus, key_of
-from renderer.model.phase import Lane, Position, RequirePeers
-from renderer.model.probe import ObjectTarget, Probe, RulePredicate, is_about_fields
-from renderer.model.ref import Ref
+from renderer.model.phase import Position
 from renderer.model.rendered import RenderedPhase, RenderedStep
-from renderer.model.sharing import SameObject
+from renderer.model.sharing import changed
 
-_Steps = Sequence[RenderedStep]
 _NODES = Group(api_version="v1", kind="Node")
 
 
@@ -67,25 +62,39 @@ def repeat(builder: DecisionBuilder, phase: RenderedPhase) -> Progress:
 def fold_finished(builder: DecisionBuilder) -> None:
     """Shortens the record of every node that is through with a phase. A node that something is still borrowed for keeps
     its record until that is returned, which may be phases later; one with several rounds of a step for good."""
-    status = builder.status
-    seen = (SameObject(status.records), SameObject(status.done), SameObject(status.loans), _rendered_of(builder))
-    if builder.cache.nothing_to_fold == seen:
-        return
-    begun: dict[str, list[str]] = {}
-    for name, node in status.records:
-        if node is not None:
-            begun.setdefault(name, []).append(node)
-    for phase in (phase for phase in builder.observation.rendered.phases if phase.phase.name in begun):
-        of_node = builder.cache.steps_of(phase).of_node
-        lent = _lent_for(status, phase)
-        for node in sorted(begun[phase.phase.name]):
-            if _is_through(builder, phase, node, of_node.get(node, ()), node in lent):
+    status, last = builder.status, builder.cache.folded
+    others = _others(builder, last)
+    for phase in (phase for phase in builder.observation.rendered.phases if phase.phase.name in others):
+        of_node, lent = builder.cache.steps_of(phase).of_node, _lent_for(status, phase)
+        for node in sorted(others[phase.phase.name]):
+            if _is_through(builder, of_node.get(node, ()), node in lent):
                 builder.status = builder.status.fold(phase.phase.name, node)
-    builder.cache.nothing_to_fold = seen if builder.status is status else None
+    of_nodes = last.of_nodes
+    if last.rendered is not builder.observation.rendered:
+        of_nodes = {name: builder.cache.steps_of(phase).of_node for name, phase in _begun(builder).items()}
+    builder.cache.folded = Folded(status=builder.status, rendered=builder.observation.rendered, of_nodes=of_nodes)
 
 
-def _rendered_of(builder: DecisionBuilder) -> SameObject:
-    return SameObject(builder.observation.rendered)
+def _others(builder: DecisionBuilder, last: Folded) -> dict[str, set[str]]:
+    """The nodes with records, by phase, of which something is another than when none of them was through."""
+    now, then, found = builder.status, last.status, dict[str, set[str]]()
+    places = {*changed(now.records, then.records), *changed(now.done, then.done), *changed(now.attempts, then.attempts)}
+    if last.rendered is not builder.observation.rendered:
+        for name, phase in _begun(builder).items():
+            nodes = changed(builder.cache.steps_of(phase).of_node, last.of_nodes.get(name, {}))
+            places.update((name, node) for node in nodes)
+    if now.loans is not then.loans:
+        places.update((loan.phase, loan.step.rpartition("/")[2]) for loan in (*now.loans, *then.loans))
+    for name, node in places & now.records.keys():
+        if node is not None:
+            found.setdefault(name, set()).add(node)
+    return found
+
+
+def _begun(builder: DecisionBuilder) -> dict[str, RenderedPhase]:
+    """The phases that something is recorded of."""
+    names = {name for name, _ in builder.status.records}
+    return {phase.phase.name: phase for phase in builder.observation.rendered.phases if phase.phase.name in names}
 
 
 def _lent_for(status: PlanStatus, phase: RenderedPhase) -> frozenset[str]:
@@ -94,17 +103,11 @@ def _lent_for(status: PlanStatus, phase: RenderedPhase) -> frozenset[str]:
     return frozenset(loan.step.rpartition("/")[2] for loan in open_loans)
 
 
-def _is_through(builder: DecisionBuilder, phase: RenderedPhase, node: str, steps: _Steps, lent: bool) -> bool:
-    """True if the node has ended its steps of the phase; a no is kept while steps, records and loans stay."""
-    place, status = (phase.phase.name, node), builder.status
-    seen = (steps, status.at(*place), lent)
-    if builder.cache.unfolded.get(place) == seen:
-        return False
+def _is_through(builder: DecisionBuilder, steps: Steps, lent: bool) -> bool:
+    """True if a node has ended its steps of the phase."""
+    status = builder.status
     is_over = bool(steps) and all(status.is_over(key_of(item)) for item in steps)
-    if is_over and not lent and not any(counts_rounds(status, item) for item in steps):
-        return True
-    builder.cache.unfolded[place] = seen
-    return False
+    return is_over and not lent and not any(counts_rounds(status, item) for item in steps)
 
 
 def _in_order(builder: DecisionBuilder, items: Iterable[RenderedStep]) -> Progress:
@@ -125,13 +128,13 @@ def _nodes(builder: DecisionBuilder, phase: RenderedPhase, stretch: Stretch) -> 
 
 
 def _node(
-    builder: DecisionBuilder, phase: RenderedPhase, steps: Sequence[RenderedStep], of_node: Mapping[str, _Steps]
+    builder: DecisionBuilder, phase: RenderedPhase, steps: Sequence[RenderedStep], of_node: Mapping[str, Steps]
 ) -> Progress:
     if (settled := welcome(builder, steps)) is not None:
         return settled
     _mind_hold(builder, phase, steps)
     for item in steps:
-        progress = advance(builder, item, _admission(builder, phase, item, of_node))
+        progress = advance(builder, item, admission(builder, phase, item, of_node))
         if progress is not Progress.DONE:
             return progress
     return Progress.DONE
@@ -153,73 +156,6 @@ def _mind_hold(builder: DecisionBuilder, phase: RenderedPhase, steps: Iterable[R
 def _initial_state(phase: RenderedPhase) -> str | None:
     seeds = (item.step.initial_node_state for item in phase.steps)
     return next((seed.state for seed in seeds if seed is not None), None)
-
-
-def _admission(
-    builder: DecisionBuilder, phase: RenderedPhase, item: RenderedStep, of_node: Mapping[str, _Steps]
-) -> AdmissionCheck:
-    lane = next((lane for lane in phase.phase.lanes if lane.name == item.step.lane), None)
-    return always_admit if lane is None else partial(_admit, builder, lane, item, of_node)
-
-
-def _admit(
-    builder: DecisionBuilder, lane: Lane, item: RenderedStep, of_node: Mapping[str, _Steps]
-) -> NotAdmitted | None:
-    node, builder.saw_others = str(item.step.node), True
-    steps = {name: steps for name, steps in of_node.items() if _is_inside(builder, lane.name, steps)}
-    inside = {name: _how_far(builder, items) for name, items in steps.items()}
-    return admit(node, lane, inside, () if item.step.ignore_unhealthy_peers else _unhealthy(builder, lane, node))
-
-
-def _how_far(builder: DecisionBuilder, steps: _Steps) -> int:
-    return sum(builder.status.has_begun(key_of(item)) for item in steps)
-
-
-def _unhealthy(builder: DecisionBuilder, lane: Lane, node: str) -> list[str]:
-    """Reports what is wrong with other nodes."""
-    builder.observation.look.list(_NODES)  # all at once: each is asked for below
-    peers = lane.require_peers
-    found = [_unhealthy_peer(builder, peers, name) for name in builder.nodes if name != node] if peers else []
-    return [reason for reason in found if reason is not None]
-
-
-def _unhealthy_peer(builder: DecisionBuilder, peers: RequirePeers, name: str) -> str | None:
-    """The reason why one node is unhealthy; kept for the same Node, unless a rule looks at more."""
-    ref = Ref(api_version="v1", kind="Node", name=name)
-    body, known = builder.observation.look.get(ref), builder.cache.peers.get(name)
-    if known is not None and known[0] is body and known[1] is peers:
-        return known[2]
-    seen = builder.observation
-    scope = ProbeContext(kinds=seen.kinds, schemas=seen.schemas, now=seen.now, redactor=seen.redactor)
-    verdict = evaluate(Probe(target=ObjectTarget(ref=ref), all=peers.all), seen.look, scope)
-    reason = None if verdict.passed else verdict.reason
-    if not any(isinstance(predicate, RulePredicate) for predicate in peers.all):
-        builder.cache.peers[name] = body, peers, reason
-    return reason
-
-
-def _is_inside(builder: DecisionBuilder, lane: str, steps: _Steps) -> bool:
-    """True if a node has started the lane and not finished it, or still holds its slot."""
-    own = [item for item in steps if item.step.lane == lane and item.skipped is None]
-    if not any(builder.status.has_begun(key_of(item)) for item in own):
-        return False
-    return any(not builder.status.is_over(key_of(item)) or _keeps_lane(builder, item) for item in own)
-
-
-def _keeps_lane(builder: DecisionBuilder, item: RenderedStep) -> bool:
-    """True if the step's node still holds its slot; known where the object that says so is the very same, and so is
-    what is recorded, unless a rule looks at more."""
-    probe, look = item.step.hold_slot_while, builder.observation.look
-    if probe is None:
-        return False
-    if not isinstance(probe.target, ObjectTarget) or probe.target.others or not is_about_fields(probe):
-        return evaluate(probe, look, scope_of(builder, item)).passed
-    place, seen = key_of(item), (SameObject(look.get(probe.target.ref)), SameObject(item))
-    recorded, known = builder.status.at(item.phase, item.step.node), builder.cache.slots.get(place)
-    if known is None or known[0] != seen or known[1] != recorded:
-        held = evaluate(probe, look, scope_of(builder, item)).passed
-        known = builder.cache.slots[place] = seen, recorded, held
-    return known[2]
 
 
 def all_steps(phases: Iterable[RenderedPhase]) -> Iterator[RenderedStep]:

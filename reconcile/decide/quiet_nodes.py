@@ -6,14 +6,14 @@ A node that is not among them is no other for it: it is compared with all that i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from reconcile.probes.look import Group, Look, Need, ReadFailure
+from reconcile.decide.answers import NodeAnswers
+from reconcile.probes.look import Look, Need
 from reconcile.status.plan import PlanStatus
-from renderer.model.ref import Ref
 from renderer.model.sharing import changed
 
 if TYPE_CHECKING:
@@ -52,8 +52,7 @@ class QuietNodes:
         self.nodes: dict[str, NodeDecision] = {}
         self._common: tuple[Any, ...] | None = None
         self._inputs: _Inputs = ()
-        self._answers: dict[Need, Any] = {}
-        self._lookers: dict[Need, set[str]] = {}
+        self._answers = NodeAnswers()
         self._dated: dict[_Idle, tuple[datetime | None, bool]] = {}
         self._waiting: dict[_Idle, set[str]] = {}
 
@@ -79,8 +78,7 @@ class QuietNodes:
 
     def drop_changed(self, look: Look) -> None:
         """Drops the nodes that would see another answer."""
-        others = [need for need, then in self._answers.items() if not is_answered(look, need, then)]
-        for node in {node for need in others for node in self._lookers[need]}:
+        for node in self._answers.answered_otherwise(look):
             self._drop(node)
 
     def date(self, builder: DecisionBuilder) -> None:
@@ -99,34 +97,29 @@ class QuietNodes:
         if kept.waits:
             self.date(builder)
         self.nodes[node] = kept
-        for need, answer in kept.seen:
-            self._answers.setdefault(need, answer)
-            self._lookers.setdefault(need, set()).add(node)
+        self._answers.add(node, kept.seen)
         for asked, wait in zip(kept.asked, kept.waits, strict=True):
             self._dated[_idle(asked)] = wait.counted, wait.slow
             self._waiting.setdefault(_idle(asked), set()).add(node)
 
     def _drop(self, node: str) -> None:
         kept = self.nodes.pop(node, None)
-        if kept is not None:
-            _forget(node, (need for need, _ in kept.seen), self._lookers, self._answers)
-            _forget(node, {_idle(asked) for asked in kept.asked}, self._waiting, self._dated)
+        if kept is None:
+            return
+        self._answers.forget(node, kept.seen)
+        for key in {_idle(asked) for asked in kept.asked}:
+            self._waiting[key].discard(node)
+            if not self._waiting[key]:
+                del self._waiting[key], self._dated[key]
 
     def _clear(self) -> None:
-        for known in (self.nodes, self._answers, self._lookers, self._dated, self._waiting):
+        self._answers.clear()
+        for known in (self.nodes, self._dated, self._waiting):
             known.clear()
 
 
 def _idle(asked: WaitRequest) -> _Idle:
     return str(asked.idle), asked.limit
-
-
-def _forget(node: str, keys: Iterable[Any], nodes_of: dict[Any, set[str]], known: dict[Any, Any]) -> None:
-    """The node has to do with these no more; what no node has to do with goes."""
-    for key in keys:
-        nodes_of[key].discard(node)
-        if not nodes_of[key]:
-            del nodes_of[key], known[key]
 
 
 def date(builder: DecisionBuilder, kept: NodeDecision) -> None:
@@ -135,9 +128,3 @@ def date(builder: DecisionBuilder, kept: NodeDecision) -> None:
         counted, slow = builder.counted(asked)
         if slow is not then.slow or (counted is not then.counted and counted != then.counted):
             kept.waits[place] = builder.waiting(asked)
-
-
-def is_answered(look: Look, need: Need, then: Any) -> bool:
-    """True if the answer is what it was then. A narrower group is made again each time, of the same bodies."""
-    found = look.get(need) if isinstance(need, Ref) else look.list(need) if isinstance(need, Group) else None
-    return found is then or (isinstance(found, (tuple, ReadFailure)) and bool(found == then))

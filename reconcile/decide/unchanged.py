@@ -12,42 +12,20 @@ from functools import partial
 from typing import Any
 
 from reconcile.borrow.loan import Loan
+from reconcile.decide.answers import Remembering, is_answered
 from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.decision import Decision
 from reconcile.decide.decision_cache import DecisionCache, Steps, Stretch
 from reconcile.decide.observation import Observation
-from reconcile.decide.quiet_nodes import NodeDecision, date, is_answered
+from reconcile.decide.quiet_nodes import NodeDecision, date
 from reconcile.decide.step_run import Progress
 from reconcile.objects import uid
-from reconcile.probes.look import Answer, Group, Look, Need, ReadFailure, Reading
+from reconcile.probes.look import Look, Need
 from reconcile.status.plan import PlanStatus
-from renderer.model.ref import Body, Ref
 from renderer.model.sharing import SameObject
 
 _Common = tuple[tuple[Any, ...], Mapping[str, tuple[Loan, ...]]]
 """(inputs, loans by node)."""
-
-
-class _Remembering:
-    """A `Look` that remembers what it was asked for and what it answered. `timeless`: a reading is another each minute,
-    and messages about one depend on the time."""
-
-    def __init__(self, look: Look) -> None:
-        self._look = look
-        self.seen: dict[Need, Any] = {}
-        self.timeless = True
-
-    def get(self, ref: Ref) -> Body | ReadFailure | None:
-        found = self.seen[ref] = self._look.get(ref)
-        return found
-
-    def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
-        found = self.seen[group] = self._look.list(group)
-        return found
-
-    def reading(self, reading: Reading, name: str) -> Answer:
-        self.timeless = False
-        return self._look.reading(reading, name)
 
 
 def decides_the_same(then: Observation, now: Observation, decision: Decision, cache: DecisionCache) -> bool:
@@ -199,7 +177,7 @@ def _noted(
     builder: DecisionBuilder, place: tuple[str, str, str], inputs: tuple[Any, ...], decided: Callable[[], Progress]
 ) -> Progress:
     """Decides, and keeps that if nothing is to be done."""
-    observation, look = builder.observation, _Remembering(builder.observation.look)
+    observation, look = builder.observation, Remembering(builder.observation.look)
     before, progress, passes = _written(builder), builder.progress, builder.passes
     waits, asked, timed = len(builder.waits), len(builder.asked), len(builder.timed)
     builder.observation, builder.progress, builder.passes = replace(observation, look=look), "", {}

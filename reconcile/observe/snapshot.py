@@ -32,11 +32,14 @@ class Snapshot:
         self.groups: dict[Group, tuple[Body, ...] | ReadFailure] = {}
         self.readings: dict[str, dict[str, Answer]] = {}
         self.read: set[Reading] = set()
+        self.members: dict[Ref, Body] = {}
         self._members: dict[Group, dict[Ref, Body]] = {}
         self._named: dict[Group, dict[str, tuple[Body, ...]]] = {}
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
         known = self.objects.get(ref, NOT_READ)
+        if known is NOT_READ:
+            known = self.members.get(ref, NOT_READ)
         if known is not NOT_READ:
             return known
         for group, found in self.groups.items():
@@ -45,6 +48,12 @@ class Snapshot:
                 if body is not None or _is_whole(group):
                     return body
         raise NotReadError(ref)
+
+    def put_group(self, group: Group, found: tuple[Body, ...] | ReadFailure) -> None:
+        """`members` has the objects of all groups that were read whole, by ref."""
+        self.groups[group] = found
+        if not isinstance(found, ReadFailure) and not group.labels:
+            self.members = {**self._by_ref(group, found), **self.members}
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         if group in self.groups:
@@ -103,6 +112,8 @@ class _Noting:
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
         self.asked[ref] = None
+        if (known := self._snapshot.objects.get(ref, NOT_READ)) is not NOT_READ:
+            return known
         try:
             return self._snapshot.get(ref)
         except NotReadError:
@@ -166,14 +177,14 @@ def take(needs: Iterable[Need], source: Source, readings: Readings) -> Snapshot:
 def _read(snapshot: Snapshot, needs: Iterable[Need], source: Source, readings: Readings) -> None:
     """Adds what is needed and is not there yet. An object that a group holds is not read once more."""
     expected = list(needs)
-    refs = [need for need in expected if isinstance(need, Ref)]
-    others = [need for need in expected if not isinstance(need, Ref)]
+    refs = [need for need in expected if type(need) is Ref]
+    others = [need for need in expected if type(need) is not Ref]
     for group in (need for need in others if isinstance(need, Group)):
         _list(snapshot, group, source)
     listed = {(group.api_version, group.kind) for group in snapshot.groups}
-    objects, held = snapshot.objects, source.held()
+    objects, members, held = snapshot.objects, snapshot.members, source.held()
     for ref in refs:
-        if ref in objects or (ref[:2] in listed and snapshot.has_group_of(ref)):
+        if ref in members or ref in objects or (ref[:2] in listed and snapshot.has_group_of(ref)):
             continue
         objects[ref] = held.get(ref) or source.get(ref)
     for reading in (need for need in others if isinstance(need, Reading)):
@@ -187,7 +198,8 @@ def _list(snapshot: Snapshot, group: Group, source: Source) -> tuple[Body, ...]:
     try:
         found = snapshot.list(group)
     except NotReadError:
-        found = snapshot.groups[group] = source.list(group)
+        found = source.list(group)
+        snapshot.put_group(group, found)
     return () if isinstance(found, ReadFailure) else found
 
 

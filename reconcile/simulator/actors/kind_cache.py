@@ -21,6 +21,7 @@ class KindCache:
         self.objects: dict[Key, Body] = {}
         self.state = object()
         self._views: dict[Test, dict[Key, Body]] = {}
+        self._sorted: dict[Test, tuple[Body, ...]] = {}
         self.owned: dict[str, dict[Key, Body]] = {}
         for body in bodies:
             self.put(body)
@@ -28,10 +29,13 @@ class KindCache:
     def those(self, test: Test) -> tuple[Body, ...]:
         """The objects that pass, by namespace and name, also those that came one by one: each was asked once, when it
         came."""
+        if (known := self._sorted.get(test)) is not None:
+            return known
         view = self._views.get(test)
         if view is None:
             view = self._views[test] = {key: body for key, body in self.objects.items() if test(body)}
-        return tuple(view[key] for key in sorted(view))
+        found = self._sorted[test] = tuple(view[key] for key in sorted(view))
+        return found
 
     def put(self, body: Body) -> None:
         """Another `state` says that something has changed."""
@@ -47,16 +51,18 @@ class KindCache:
         for test, view in self._views.items():
             if test(body):
                 view[key] = body
-            else:
-                view.pop(key, None)
+                self._sorted.pop(test, None)
+            elif view.pop(key, None) is not None:
+                self._sorted.pop(test, None)
         for uid in _owners(body):
             self.owned.setdefault(uid, {})[key] = body
 
     def drop(self, body: Body) -> None:
         self.objects.pop(key_of(body), None)
         self.state = object()
-        for view in self._views.values():
-            view.pop(key_of(body), None)
+        for test, view in self._views.items():
+            if view.pop(key_of(body), None) is not None:
+                self._sorted.pop(test, None)
         for uid in _owners(body):
             self.owned.get(uid, {}).pop(key_of(body), None)
 
