@@ -1,4 +1,4 @@
-"""What a decision about a node has looked at, and what it was answered: while that is the same, the decision holds."""
+"""Remembers what a decision about a node has looked at, and what it was answered: it holds while that is the same."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class CarriedOut:
 
 
 class LaneNodes:
-    """How far each node of a lane has come, by its steps begun, and which nodes are `inside`; known while the `inputs`
+    """The nodes of a lane: how far each has come, by its steps begun, and which are `inside`; known while the `inputs`
     and the answers are the same."""
 
     def __init__(self) -> None:
@@ -161,7 +161,7 @@ class LaneNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """What the last decision has ended with: the status, in which no node is through with a phase, what was rendered,
+    """The end of the last decision: the status, in which no node is through with a phase, what was rendered,
     and each node's steps in the phases that have begun."""
 
     status: PlanStatus = field(default_factory=PlanStatus)

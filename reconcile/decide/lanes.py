@@ -25,7 +25,7 @@ from renderer.model.sharing import SameObject, changed
 def admission(
     builder: DecisionBuilder, phase: RenderedPhase, item: RenderedStep, of_node: Mapping[str, Steps]
 ) -> AdmissionCheck:
-    """Whether the step's node may begin it now."""
+    """Tells whether the step's node may begin it now."""
     lane = next((lane for lane in phase.phase.lanes if lane.name == item.step.lane), None)
     return always_admit if lane is None else partial(_admit, builder, lane, item, of_node)
 

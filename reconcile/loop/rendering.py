@@ -78,6 +78,7 @@ class Rendering:
         self._sealed: dict[str, tuple[str, RenderedPlan]] = {}
         self._seen: dict[tuple[str, int], _KnownContext] = {}
         self._kept: dict[str, LastRendering] = {}
+        self._checked: dict[str, tuple[tuple[Any, ...], CheckContext]] = {}
         self._refused: dict[tuple[str, bool], tuple[list[Any], Problems]] = {}
 
     @cached_property
@@ -106,7 +107,7 @@ class Rendering:
 
     def forget(self, name: str) -> None:
         """The plan is gone."""
-        for kept in (self._last, self._sealed, self._kept):
+        for kept in (self._last, self._sealed, self._kept, self._checked):
             kept.pop(name, None)
         self._seen = {key: known for key, known in self._seen.items() if key[0] != name}
         for review in (True, False):
@@ -137,11 +138,17 @@ class Rendering:
         """The checks of this plan, as it is now."""
         facts = self._facts(plan, objects, fetched)
         _, digest = self._read(facts)
-        return LivePreflight(
-            checks=partial(checks_of, self.catalog),
-            context=lambda now: context_of_facts(self.catalog, self._templates, facts, schemas, now, running=True),
-            inputs=(digest, plan.get("spec"), plan["metadata"].get("annotations")),
-        )
+        inputs = (digest, plan.get("spec"), plan["metadata"].get("annotations"))
+
+        def context(now: datetime) -> CheckContext:
+            known = self._checked.get(facts.plan["metadata"]["name"])
+            if known is not None and known[0] == (*inputs, now):
+                return known[1]
+            made = context_of_facts(self.catalog, self._templates, facts, schemas, now, running=True)
+            self._checked[facts.plan["metadata"]["name"]] = (*inputs, now), made
+            return made
+
+        return LivePreflight(checks=partial(checks_of, self.catalog), context=context, inputs=inputs)
 
     def check_context(self, plan: Body, objects: Sequence[Body], schemas: Schemas, now: datetime) -> CheckContext:
         """The context of checks, and of known causes, about this plan."""

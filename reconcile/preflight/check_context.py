@@ -18,10 +18,13 @@ from renderer.context.checks import CheckNames, check_names
 from renderer.context.facts import Facts
 from renderer.model.ref import Body
 from renderer.model.release_line import ReleaseLine
-from renderer.model.sharing import SameObject
+from renderer.model.sharing import ByIdentity, SameObject
 from renderer.redaction import Redactor
 from renderer.templating import Templates
 from renderer.validation import document_problems
+
+_MEMBERS = 16_384
+"""Objects of which a plan that runs remembers that its checks pass: they are carried out again and again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +67,13 @@ def context_of_facts(
     return CheckContext(
         names=check_names(facts, releases, release_comes=running),
         templates=templates,
-        probes=ProbeContext(kinds=catalog.kinds, schemas=schemas, now=now, redactor=Redactor(catalog.redaction)),
+        probes=ProbeContext(
+            kinds=catalog.kinds,
+            schemas=schemas,
+            now=now,
+            redactor=Redactor(catalog.redaction),
+            passing=ByIdentity(_MEMBERS) if running else None,
+        ),
         plan=facts.plan,
         releases=releases,
     )

@@ -26,8 +26,11 @@ from renderer.model.probe import (
     ObjectTarget,
     Predicate,
     Probe,
+    RulePredicate,
+    is_about_fields,
 )
 from renderer.model.ref import Body, Ref, ref_of
+from renderer.model.sharing import SameObject
 
 _NAMED = 3  # offenders whose reasons are given; the others are counted
 
@@ -103,7 +106,7 @@ def _every(probe: Probe, target: EveryTarget, look: Look, scope: ProbeContext) -
     bodies = look.list(group_of(target))
     if isinstance(bodies, ReadFailure):
         return unread(describe_group(target), bodies)
-    verdicts = [verdict for body in bodies if (verdict := _member(probe, target, body, look, scope)) is not None]
+    verdicts = [verdict for body in bodies if (verdict := _known_member(probe, target, body, look, scope)) is not None]
     if len(verdicts) < target.at_least and worst(verdicts) not in (ProbeResult.FAILED, ProbeResult.UNKNOWN):
         found = f"only {len(verdicts)}" if verdicts else "no"
         return waiting(f"{found} {describe_group(target)} was found, expected at least {target.at_least}")
@@ -115,6 +118,21 @@ def _every(probe: Probe, target: EveryTarget, look: Look, scope: ProbeContext) -
 def group_of(target: EveryTarget) -> Group:
     """The group that is read for a target; its `where` is applied to what was read."""
     return Group(api_version=target.api_version, kind=target.kind, namespace=target.namespace, labels=target.labels)
+
+
+def _known_member(probe: Probe, target: EveryTarget, body: Body, look: Look, scope: ProbeContext) -> Verdict | None:
+    """As `_member`; known of an object that passes and has not changed, where nothing else is looked at."""
+    if scope.passing is None or not _is_about_members(probe, target):
+        return _member(probe, target, body, look, scope)
+    purpose = SameObject(probe)
+    known = scope.passing.get(body, purpose)
+    if known is None and (known := _member(probe, target, body, look, scope)) is not None and known.passed:
+        scope.passing.put(body, known, purpose)
+    return known
+
+
+def _is_about_members(probe: Probe, target: EveryTarget) -> bool:
+    return is_about_fields(probe) and all(not isinstance(predicate, RulePredicate) for predicate in target.where)
 
 
 def _member(probe: Probe, target: EveryTarget, body: Body, look: Look, scope: ProbeContext) -> Verdict | None:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
+from reconcile.probes.verdict import Verdict
 from reconcile.schemas import Schemas
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Ref
+from renderer.model.sharing import ByIdentity
 from renderer.redaction import Redactor, packaged_redactor
 
 _T = TypeVar("_T")
@@ -148,7 +150,8 @@ def _same(some: tuple[object, ...], others: tuple[object, ...]) -> bool:
 class ProbeContext:
     """Within what a probe is evaluated. `manifests` are the refs that each template of the step rendered, by the name
     that a gate calls it; `captured` are the step's recorded values; `schemas` say which fields are quantities;
-    `now` has a time zone; `redactor` hides values that a reason quotes."""
+    `now` has a time zone; `redactor` hides values that a reason quotes. `passing` remembers, by probe and object, which
+    pass, where the same probes are evaluated again and again."""
 
     kinds: Kinds
     schemas: Schemas
@@ -157,3 +160,4 @@ class ProbeContext:
     captured: Mapping[str, Any] = field(default_factory=dict)
     redactor: Redactor = field(default_factory=packaged_redactor, compare=False, repr=False)
     worked_out: WorkedOut = field(default_factory=WorkedOut, compare=False, repr=False)
+    passing: ByIdentity[Verdict] | None = field(default=None, compare=False, repr=False)

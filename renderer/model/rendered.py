@@ -95,9 +95,14 @@ class RenderedPhase:
     def manifests(self) -> Iterator[Manifest]:
         """Every manifest of the phase, undo steps included, in the order of the steps; none of an idle step's."""
         for step in self.steps:
-            yield from () if step.skipped is not None or step.pending else step.manifests
-            if step.undo:
-                yield from step.undo.manifests
+            yield from manifests_of(step)
+
+
+def manifests_of(step: RenderedStep) -> Iterator[Manifest]:
+    """The step's manifests, those of its undo step included; none of its own where it is idle."""
+    yield from () if step.skipped is not None or step.pending else step.manifests
+    if step.undo:
+        yield from step.undo.manifests
 
 
 @frozen

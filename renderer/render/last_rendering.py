@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import compress
+from operator import is_, is_not
 from typing import Any
 
 from renderer.context.build import Context
@@ -15,7 +17,7 @@ from renderer.context.scope import Looked
 from renderer.errors import Problem
 from renderer.frozen import frozen
 from renderer.model.phase import Step
-from renderer.model.rendered import RenderedPhase, RenderedStep
+from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep, manifests_of
 from renderer.model.sharing import changed, shared
 from renderer.render.recorded import RecordedPhase
 from renderer.render.seen_context import CAPTURED, NODE, SeenContext
@@ -90,6 +92,16 @@ class _KeptPhase:
     problems: Found
 
 
+@frozen
+class Whole:
+    """All manifests of a plan held against each other: their images, which of these are none, and what else is wrong
+    between them."""
+
+    images: tuple[str, ...]
+    images_found: Found
+    found: Found
+
+
 class LastRendering:
     """The values that it is given to compare must not be changed in place. What is equal for several nodes is kept
     once: the steps of a thousand of them differ in little but names. `steps` has those of other plans as well."""
@@ -104,6 +116,8 @@ class LastRendering:
         self._seen: dict[tuple[str, str], SeenOfRun] = {}
         self._reads: dict[frozenset[Looked], frozenset[Looked]] = {}
         self._phases: dict[str, _KeptPhase] = {}
+        self._outlines: dict[str, tuple[RenderedPhase, tuple[Manifest, ...]]] = {}
+        self._whole: tuple[tuple[tuple[Manifest, ...], ...], Whole] | None = None
         self._shapes: dict[str, tuple[str, tuple[Step, ...], Found]] = {}
         self._refused: dict[Place, tuple[str, RenderedStep, Found]] = {}
 
@@ -179,6 +193,25 @@ class LastRendering:
     def keep_phase(self, common: str, recorded: RecordedPhase, phase: RenderedPhase, problems: Found) -> None:
         self._phases[phase.phase.name] = _KeptPhase(common=common, recorded=recorded, phase=phase, problems=problems)
 
+    def outline_of(self, phase: RenderedPhase) -> tuple[Manifest, ...]:
+        """The phase's manifests, by which a plan's are held against each other: the very same as of the last rendering
+        where no other object is owned now, and nothing uses another image."""
+        last = self._outlines.get(phase.phase.name)
+        found = last[1] if last and _is_outlined_alike(phase, last[0]) else tuple(phase.manifests())
+        self._outlines[phase.phase.name] = phase, found
+        return found
+
+    def find_whole(self, outlines: tuple[tuple[Manifest, ...], ...]) -> Whole | None:
+        """As it came out of the very same outlines."""
+        if self._whole is None or not all(map(is_, outlines, self._whole[0])):
+            return None
+        return self._whole[1]
+
+    def keep_whole(self, outlines: tuple[tuple[Manifest, ...], ...], found: Whole) -> Whole:
+        """Returns what was found."""
+        self._whole = outlines, found
+        return found
+
     def find_shapes(self, phase: str, common: str) -> tuple[tuple[Step, ...], Found] | None:
         """The phase's steps for no node in particular and their problems, if they were made of the same: nothing is
         recorded for them."""
@@ -195,3 +228,15 @@ class LastRendering:
 
     def keep_refused(self, place: Place, key: str, step: RenderedStep, problems: Found) -> None:
         self._refused[place] = key, step, problems
+
+
+def _is_outlined_alike(now: RenderedPhase, then: RenderedPhase) -> bool:
+    """True if the manifests of both count alike; most steps are the very same."""
+    others = compress(zip(now.steps, then.steps, strict=False), map(is_not, now.steps, then.steps))
+    return len(now.steps) == len(then.steps) and all(_outlined(one) == _outlined(other) for one, other in others)
+
+
+def _outlined(step: RenderedStep) -> list[Any]:
+    """All that counts of a step's manifests when those of a plan are held against each other: of what is borrowed its
+    place and images alone."""
+    return [(it.ref, it.images) if it.borrowed else it for it in manifests_of(step)]

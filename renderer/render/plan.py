@@ -5,7 +5,7 @@ A phase or step whose inputs are not all given is pending, not wrong: the rest i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from renderer.catalog.load import Catalog, Declared
@@ -14,10 +14,10 @@ from renderer.digest import digest_of
 from renderer.errors import Problem, Problems
 from renderer.manifest_rules import image_problems, plan_problems
 from renderer.model.phase import Step
-from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
+from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan, RenderedStep
 from renderer.render.cached_step import CachedStepRenderer
 from renderer.render.declaration import DeclarationFiller
-from renderer.render.last_rendering import LastRendering
+from renderer.render.last_rendering import LastRendering, Whole
 from renderer.render.manifest import DigestOf
 from renderer.render.recorded import NOTHING_RECORDED, Recorded
 from renderer.render.step import StepRenderer, missing
@@ -59,8 +59,8 @@ def render(
         None if kept is None else CachedStepRenderer(renderer=renderer, within=kept.within(context, ending), kept=kept)
     )
     phases = tuple(_phase(renderer, earlier, declared) for declared in catalog.phases)
-    manifests = [manifest for phase in phases for manifest in phase.manifests()]
-    found = [*problems, *image_problems(manifests)] or plan_problems(manifests, catalog.kinds)
+    whole = _whole(phases, catalog, kept)
+    found = [*problems, *whole.images_found] or [*whole.found]
     if found and not lenient:
         raise Problems(found)
     plan = str(context.names["plan"]["metadata"]["name"])
@@ -69,9 +69,26 @@ def render(
         nodes=tuple(node["name"] for node in context.nodes),
         node_states=catalog.node_states,
         phases=phases,
-        images=tuple(sorted({image for manifest in manifests for image in manifest.images})),
+        images=whole.images,
         digest=digest_of([plan, *(phase.digest for phase in phases)]),
         problems=tuple(dict.fromkeys(found)),
+    )
+
+
+def _whole(phases: Sequence[RenderedPhase], catalog: Catalog, kept: LastRendering | None) -> Whole:
+    """All manifests of a plan held against each other; as it came out before where they are the same."""
+    if kept is None:
+        return _judged(tuple(manifest for phase in phases for manifest in phase.manifests()), catalog)
+    outlines = tuple(kept.outline_of(phase) for phase in phases)
+    found = kept.find_whole(outlines)
+    return found or kept.keep_whole(outlines, _judged(tuple(it for outline in outlines for it in outline), catalog))
+
+
+def _judged(manifests: Sequence[Manifest], catalog: Catalog) -> Whole:
+    return Whole(
+        images=tuple(sorted({image for manifest in manifests for image in manifest.images})),
+        images_found=tuple(image_problems(manifests)),
+        found=tuple(plan_problems(manifests, catalog.kinds)),
     )
 
 

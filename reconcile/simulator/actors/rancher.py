@@ -58,6 +58,8 @@ class Rancher:
         self._expected: tuple[Any, Any] | None = None
         self._done: set[str] = set()
         self._turns: dict[str, Turn] = {}
+        self._found: Sequence[Body] = ()
+        self._in_order: list[Body] = []
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
@@ -120,8 +122,12 @@ class Rancher:
 
     def _machines(self) -> list[Body]:
         """The first server first, then servers, then workers, by name."""
-        machines = [each for each in self._client.all(MACHINE, NAMESPACE) if not is_deleted(each)]
-        return sorted(machines, key=lambda each: (rank_of(each), each["metadata"]["name"]))
+        found = self._client.all(MACHINE, NAMESPACE)
+        if found is not self._found:
+            machines = [each for each in found if not is_deleted(each)]
+            self._in_order = sorted(machines, key=lambda each: (rank_of(each), each["metadata"]["name"]))
+            self._found = found
+        return self._in_order
 
     def _report(self, cluster: Body, now: datetime) -> None:
         busy = self._applied != self._expected
