@@ -219,7 +219,8 @@ class PlanStatus:
 
     def last_progress(self, phase: str) -> datetime | None:
         """The time when a step of the phase last began or ended, on any node."""
-        records = [record.ended or record.started for _, record in self.records_of(phase)]
+        at_places = (records.values() for (name, _), records in self.records.items() if name == phase)
+        records = [record.ended or record.started for records in at_places for record in records]
         folded = [texts for (name, _), texts in self.done.items() if name == phase]
         ends = [_last_end(SameObject(texts)) for texts in folded if texts]
         return max([*records, *ends], default=None)

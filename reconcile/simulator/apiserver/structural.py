@@ -93,8 +93,9 @@ def _type_fits(schema: Schema, value: Any) -> bool:
 
 def _children(schema: Schema, value: Any, before: Any, path: str) -> Iterator[StatusCause]:
     if isinstance(value, dict):
+        earlier = _fields_of(before)
         for name, item in value.items():
-            if item is (old := _was(before, name)):
+            if item is (old := earlier.get(name, ABSENT)):
                 continue
             below = _below(schema, name)
             if below is not None and not (_is_object(schema, path) and name in _META):
@@ -135,8 +136,9 @@ def _declares(schema: Schema, name: str) -> bool:
 
 def _unknown(schema: Schema, value: Any, path: str, meta: tuple[str, ...], before: Any) -> Iterator[str]:
     if isinstance(value, dict):
+        earlier = _fields_of(before)
         for name, item in value.items():
-            if name in meta or item is (old := _was(before, name)):
+            if item is (old := earlier.get(name, ABSENT)) or name in meta:
                 continue
             here = f"{path}.{name}" if path else name
             below = _below(schema, name)
@@ -153,15 +155,19 @@ def _prune(schema: Schema, value: Any, meta: tuple[str, ...], before: Any) -> An
     if value is before:
         return value
     if isinstance(value, dict):
-        kept = ((name, _kept(schema, name, item, meta, _was(before, name))) for name, item in value.items())
-        return _unless_same(value, {name: item for name, item in kept if item is not ABSENT})
+        earlier = _fields_of(before)
+        kept = {
+            name: item if item is (old := earlier.get(name, ABSENT)) else _kept(schema, name, item, meta, old)
+            for name, item in value.items()
+        }
+        return _unless_same(value, {name: item for name, item in kept.items() if item is not ABSENT})
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
         return _unless_same(value, [_prune(schema["items"], item, (), old) for item, old in _beside(value, before)])
     return value
 
 
 def _kept(schema: Schema, name: str, item: Any, meta: tuple[str, ...], before: Any) -> Any:
-    if name in meta or item is before:
+    if name in meta:
         return item
     below = _below(schema, name)
     if below is not None:
@@ -169,8 +175,8 @@ def _kept(schema: Schema, name: str, item: Any, meta: tuple[str, ...], before: A
     return item if schema.get(PRESERVE) or _declares(schema, name) else ABSENT
 
 
-def _was(before: Any, name: str) -> Any:
-    return before.get(name, ABSENT) if isinstance(before, dict) else ABSENT
+def _fields_of(before: Any) -> Mapping[str, Any]:
+    return before if isinstance(before, dict) else {}
 
 
 def _beside(value: list[Any], before: Any) -> Iterator[tuple[Any, Any]]:
@@ -184,10 +190,13 @@ def _defaulted_map(schema: Schema, value: dict[str, Any], before: Any) -> dict[s
     for name, member in (schema.get("properties") or {}).items():
         if "default" in member and (name not in out or (out[name] is None and not member.get("nullable"))):
             out[name] = member["default"]
+    earlier = _fields_of(before)
     for name, item in out.items():
+        if item is (old := earlier.get(name, ABSENT)) or not isinstance(item, dict | list):
+            continue
         below = _below(schema, name)
-        if below is not None and isinstance(item, dict | list):
-            out[name] = defaulted(below, item, _was(before, name))
+        if below is not None:
+            out[name] = defaulted(below, item, old)
     same: dict[str, Any] = _unless_same(value, out)
     return same
 
