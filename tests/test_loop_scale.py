@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.inputs import write_inputs
+from bench.inputs import EXAMPLE, write_inputs
 from support.rehearsals import START, template_set
 
 from reconcile.loop.round import Round
@@ -81,6 +81,23 @@ def test_the_rounds_and_requests_of_a_node_do_not_depend_on_how_many_there_are(t
     beside = (many[2] - few[2]) / (10 - 4) / many[0]
     assert beside < 130, "a node is looked at while others are upgraded"
     assert few[2] / 2 < 450_000, "the upgrade of a node takes more work than it did"
+
+
+def calls_of_a_rehearsal(nodes: int, work: Path) -> int:
+    inputs = [str(write_inputs(nodes, work / str(nodes))), str(EXAMPLE / "facts.yaml")]
+    scene = prepare(read_inputs(inputs), template_set(), start=START)
+    profile = cProfile.Profile()
+    assert profile.runcall(scene.play, lambda done: None).succeeded
+    return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+
+
+@pytest.mark.full("three whole rehearsals; the upgrade of two nodes among few and many stands for them")
+def test_a_rehearsal_takes_as_much_for_a_node_however_many_there_are(tmp_path: Path) -> None:
+    """The first one warms what is read once."""
+    calls_of_a_rehearsal(4, tmp_path / "warm")
+    few, some, many = (calls_of_a_rehearsal(nodes, tmp_path) for nodes in (4, 8, 16))
+    assert (many - some) / 8 < 1.15 * (some - few) / 4, "a node is looked at while others are upgraded"
+    assert (many - some) / 8 < 930_000, "the upgrade of a node takes more work than it did"
 
 
 def test_what_all_nodes_wait_for_is_logged_once(tmp_path: Path) -> None:
