@@ -157,7 +157,40 @@ def test_what_all_phases_share_holds_every_phase(path: str) -> None:
     found = preloading()
     found.use_templates(tree)
     end_preload(found)
-    assert f"{HELD}{path};" in held(found)
+    assert f"{HELD}{'values.yaml: isoImportRetries' if path == 'values.yaml' else path};" in held(found)
+
+
+def test_values_of_the_installation_are_compared_too() -> None:
+    """A manager that was installed with another tag of the toolkit makes other objects of the same templates."""
+    found = preloading()
+    found.use_templates(BEGAN, {"toolkitTag": "v9"})
+    end_preload(found)
+    assert f"{HELD}values.yaml: toolkitTag;" in held(found)
+    found.use_templates(BEGAN)
+    found.rounds()
+    assert (found.phase, found.jobs()) == ("ClusterUpgrading", ["up-cluster-upgrade"])
+
+
+def test_a_value_that_comes_to_the_same_holds_nothing() -> None:
+    found = preloading()
+    tag = str(template_set().catalog.values["toolkitTag"])
+    found.use_templates(BEGAN, {"toolkitTag": tag, "managerImage": "registry.example.com/upgradeplan:next"})
+    end_preload(found)
+    assert found.phase == "ClusterUpgrading"
+
+
+def test_values_of_the_installation_are_approved_with_an_overlay_that_has_them() -> None:
+    """`approve` knows no environment variables of the manager; an overlay says the same."""
+    found = preloading()
+    found.use_templates(BEGAN, {"toolkitTag": "v9"})
+    end_preload(found)
+    assert held(found)
+    values = BEGAN["values.yaml"].text.replace("toolkitTag: v1.8.0", "toolkitTag: v9")
+    found.use_templates(overlaid({"values.yaml": values}))
+    found.approve()
+    found.use_templates(BEGAN, {"toolkitTag": "v9"})
+    found.rounds()
+    assert found.phase == "ClusterUpgrading"
 
 
 NOTE = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: note\n  namespace: harvester-system\n"

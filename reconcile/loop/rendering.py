@@ -84,7 +84,7 @@ class Rendering:
     @cached_property
     def templates(self) -> TemplateDigests:
         """The digests of the files that plans are rendered from. Only the loop and `approve` ask for them."""
-        return template_digests(self.catalog)
+        return template_digests(self.catalog, reviewed(self.overrides))
 
     def of(self, plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """A plan that has begun is rendered as far as that goes. Raises `Problems`: a template that cannot be rendered

@@ -276,10 +276,10 @@ class Small:
         annotations = seal(rendered_for_review(deps, self.plan), deps.rendering.templates)
         self.patch(self.plan, {"metadata": {"annotations": annotations}})
 
-    def use_templates(self, tree: TemplateTree) -> None:
-        """As the loop of another program starts, whose templates are these."""
+    def use_templates(self, tree: TemplateTree, overrides: Mapping[str, str] | None = None) -> None:
+        """As the loop of another program starts, whose templates are these, with other values of its installation."""
         parts = open_template_set(tree)
-        rendering = Rendering(parts.catalog, parts.templates, parts.spec_fields)
+        rendering = Rendering(parts.catalog, parts.templates, parts.spec_fields, overrides)
         self.scene.deps = replace(self.scene.deps, rendering=rendering)
         self.restart()
 
