@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.small_cluster import POST, PRE, Small, node, rebooting, upgrading, waiting_for_rancher
+from support.small_cluster import POST, PRE, Small, being_prepared, node, rebooting, upgrading, waiting_for_rancher
 
 pytestmark = pytest.mark.slow
 
@@ -85,6 +85,30 @@ def test_a_node_that_somebody_uncordons_while_it_is_upgraded_stays_so() -> None:
     uncordoned_by_rancher(found)
     assert not is_cordoned(found, "n1")
     assert told(found) == []
+
+
+def test_a_node_that_somebody_uncordons_before_its_turn_stays_so() -> None:
+    """Rancher cordons it for its drain afterwards, which is nobody's wish."""
+    found = waiting_for_rancher(more=[beforehand()])
+    cordon(found, "n1", is_cordoned=False)
+    found.rounds()
+    cordon(found, "n1")
+    found.restart()
+    rebooting(found)
+    found.reboot("n1")
+    found.rounds()
+    uncordoned_by_rancher(found)
+    assert not is_cordoned(found, "n1")
+    assert told(found) == []
+
+
+def test_what_is_done_to_its_cordon_while_its_pre_drain_job_runs_changes_nothing() -> None:
+    """Rancher asks anew then, and whether it is in use is looked at when it has come back."""
+    found = waiting_for_rancher(more=[beforehand()])
+    being_prepared(found)
+    cordon(found, "n1", is_cordoned=False)
+    found.rounds()
+    assert found.status["steps"]["NodeUpgrade"]["records"]["NoteCordon/n1"]["captured"] == {"cordoned": True}
 
 
 def test_no_other_node_is_cordoned() -> None:

@@ -177,6 +177,23 @@ def united_since(builder: DecisionBuilder, item: RenderedStep, record: StepRecor
     return grown
 
 
+def given_up(builder: DecisionBuilder, item: RenderedStep, record: StepRecord) -> dict[str, Any]:
+    """The captured values of a step that is over, with those that fields have got before a later step has begun."""
+    found = dict(record.captured)
+    for capture in item.step.captures:
+        before = capture.value_before
+        if before is None or found.get(capture.name) == before.value or _has_begun(builder, item, before.step):
+            continue
+        if _captured(builder, item, capture) == before.value:
+            found[capture.name] = before.value
+    return found
+
+
+def _has_begun(builder: DecisionBuilder, item: RenderedStep, step: str) -> bool:
+    """True if another step of the same phase and node has."""
+    return builder.status.has_begun((item.phase, step, item.step.node))
+
+
 def _ref_of(builder: DecisionBuilder, item: RenderedStep, capture: Capture) -> Ref:
     if isinstance(capture.target, ObjectTarget):
         return present_ref(capture.target, builder.observation.look)

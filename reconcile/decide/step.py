@@ -14,6 +14,7 @@ from reconcile.decide.probing import (
     describe_failure,
     explain_failure,
     gate_state,
+    given_up,
     is_asked_again,
     is_reconsidered,
     jobs_are_done,
@@ -50,6 +51,7 @@ class _Step:
     def advance(self, admit: AdmissionCheck) -> Progress:
         record = self.builder.status.record(self.key)
         if self.builder.status.is_over(self.key):
+            self._give_up(record)
             return_fields(self.builder, self.item, Occasion.COMPLETED)
             is_due = is_asked_again(self.builder, self.item) or is_reconsidered(self.builder.status, self.item)
             return self._begin(admit) if is_due else Progress.DONE
@@ -58,6 +60,14 @@ class _Step:
         if record.failed:
             return Progress.FAILED
         return self._carry_out(record) if record.state is StepState.STARTED else self._watch(record)
+
+    def _give_up(self, record: StepRecord | None) -> None:
+        """Records values that no longer hold, while a later step has not begun."""
+        if record is None or not any(capture.value_before for capture in self.step.captures):
+            return
+        captured = given_up(self.builder, self.item, record)
+        if captured != record.captured:
+            self.builder.record(self.key, replace(record, captured=captured))
 
     def _begin(self, admit: AdmissionCheck) -> Progress:
         begun = begin(self.run, admit)

@@ -140,9 +140,8 @@ def _member(probe: Probe, target: EveryTarget, body: Body, look: Look, scope: Pr
     ref = ref_of(body)
     if not target.where:
         return _judge(probe, ref, body, look, scope)
-    taken = together(
-        [passed(""), *(check(item, Subject(look=look, scope=scope, ref=ref, body=body)) for item in target.where)]
-    )
+    subject = Subject(look=look, scope=scope, ref=ref, body=body)
+    taken = together([check(item, subject) for item in target.where])
     if taken.outcome is ProbeResult.WAITING:
         return None
     return _judge(probe, ref, body, look, scope) if taken.passed else _about(ref, taken)

@@ -85,6 +85,8 @@ def worst(verdicts: Iterable[Verdict]) -> ProbeResult:
 
 def together(verdicts: Sequence[Verdict], separator: str = ", ") -> Verdict:
     """All of them, as bad as the worst; only what is as bad as that is said, each thing once."""
+    if len(verdicts) == 1 and not verdicts[0].offenders:
+        return verdicts[0]
     outcome = worst(verdicts)
     chosen = [verdict for verdict in verdicts if verdict.outcome is outcome]
     return Verdict(

@@ -46,6 +46,7 @@ from renderer.model.phase import (
     Step,
     StepChecks,
     Unite,
+    ValueBefore,
     ValueIf,
     ValueOnTakeOver,
 )
@@ -174,6 +175,7 @@ def _capture(name: str, raw: Raw) -> Capture:
         value_on_take_over=ValueOnTakeOver(**raw["valueOnTakeOver"]) if "valueOnTakeOver" in raw else None,
         unite=_unite(raw["unite"]) if "unite" in raw else None,
         value_if=_value_if(raw.get("valueIf")),
+        value_before=ValueBefore(**raw["valueBefore"]) if "valueBefore" in raw else None,
     )
 
 

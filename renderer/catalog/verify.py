@@ -14,6 +14,7 @@ from renderer.model.check import CheckTime
 from renderer.model.node_state import NodeStates
 from renderer.model.phase import Phase, Step
 from renderer.model.probe import Captured, FieldPredicate, ManifestTarget, Predicate, Probe, RulePredicate
+from renderer.suggest import did_you_mean
 from renderer.yaml_io import Document
 
 ROUND = "round"
@@ -141,6 +142,12 @@ class _Steps:
             yield self._problem("UnknownLane", message, "declare it under lanes", step.lane)
         for state, message, remedy in unknown_states(step, self._states):
             yield self._problem("UnknownNodeState", message, remedy, state)
+        for capture in step.captures:
+            later = [other.name for other in steps_after(self._phase, step) if other.for_each == step.for_each]
+            if capture.value_before and (name := capture.value_before.step) not in later:
+                message = f"step {step.name}: {capture.name}.valueBefore names {name!r}, which is no later step of the "
+                message += f"phase for {'each node' if step.for_each else 'the cluster'}{did_you_mean(name, later)}"
+                yield self._problem("UnknownStep", message, "name a later step of the same kind", name)
         for probe in probes_of(step):
             yield from self._probe(step, probe)
         for rule in (capture.unite.rule for capture in step.captures if capture.unite):
@@ -166,6 +173,11 @@ class _Steps:
         """`at` is the text of the declaration that the problem is about."""
         line = self._document.line_with(at)
         return Problem(reason=reason, file=self._document.file, line=line, message=message, remedy=remedy)
+
+
+def steps_after(phase: Phase, step: Step) -> tuple[Step, ...]:
+    """The steps of the phase that are declared after this one."""
+    return phase.steps[phase.steps.index(step) + 1 :] if step in phase.steps else ()
 
 
 def all_steps(phase: Phase) -> Iterator[Step]:

@@ -98,6 +98,14 @@ class ValueIf:
 
 
 @frozen
+class ValueBefore:
+    """The value that counts as captured from when the field has it, before this step of the same node begins."""
+
+    step: str
+    value: Any
+
+
+@frozen
 class Capture:
     """A field that is read when the step starts and recorded; `add` is added to a number; `record` names a status field
     that gets the value as well. `unite`: the value is a list of names, and nothing is ever taken out of it."""
@@ -111,6 +119,7 @@ class Capture:
     value_on_take_over: ValueOnTakeOver | None = None
     unite: Unite | None = None
     value_if: ValueIf | None = None
+    value_before: ValueBefore | None = None
 
 
 class FetchAs(StrEnum):

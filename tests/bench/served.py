@@ -109,7 +109,7 @@ def _copies(body: Json, nodes: int) -> Iterator[tuple[str, str, Callable[[], str
     pieces = [part.split(_NAME) for part in text.split(_NODE)]
     for number in range(count):
         node = node_name(number // each)
-        called = node if each == 1 and body["kind"] == "Node" else f"{name}-{number}"
+        called = node if body["kind"] in ("Node", "Machine") else f"{name}-{number}"
         yield namespace, called, partial(_with_names, pieces, called, node)
 
 
@@ -135,6 +135,10 @@ def _as_large_as_real(body: Json, name: str) -> Json:
         spec["nodeName"] = _NODE
     if "nodeID" in spec:
         spec["nodeID"] = _NODE
+    if body["kind"] == "Node":
+        made["metadata"]["annotations"]["cluster.x-k8s.io/machine"] = _NAME
+    if "nodeRef" in status:
+        status["nodeRef"]["name"] = _NODE
     if "nodeName" in status:
         status["nodeName"] = _NODE
     if body["kind"] in ("Pod", "VirtualMachine", "VirtualMachineInstance"):

@@ -8,7 +8,7 @@ Migration" of its documentation), what the other nodes lack (`migration_fit`), a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,14 @@ from reconcile.probes.rules.migration_fit import Neighbours, unfit
 from renderer.model.node_labels import is_witness
 from renderer.model.path import look_up
 from renderer.model.ref import Body
+from renderer.model.sharing import ByIdentity
 
 UPGRADE = "harvesterhci.io/upgrade"
 """A label of what an upgrade runs for itself, with the upgrade's name."""
 _CPU_MANAGER = "cpumanager"
 _ENDED = ("Succeeded", "Failed")
 _ALONE = "there is no other node that runs virtual machines"
+_MOST = 100_000  # machines of which is kept what keeps them
 _NAMED = 3  # nodes and devices that are named; the others are counted
 _DEVICES = ("spec", "domain", "devices")
 
@@ -30,8 +32,8 @@ _DEVICES = ("spec", "domain", "devices")
 class MigrationTargets:
     """The nodes that may run virtual machines, by name. Witnesses run none.
 
-    What an affinity allows is worked out once, however many machines have it. `instances` are all machines that run
-    now, None where they are not known: then room is not checked.
+    What an affinity allows is worked out once, however many machines have it, and what keeps a machine once, however
+    many ask. `instances` are all machines that run now, None where they are not known: then room is not checked.
     """
 
     def __init__(self, nodes: Iterable[Body], instances: Iterable[Body] | None = None) -> None:
@@ -39,6 +41,8 @@ class MigrationTargets:
         self._free = [name for name, node in self._nodes.items() if not is_cordoned(node)]
         self._allowed: dict[str, tuple[str, ...]] = {}
         self._neighbours = None if instances is None else Neighbours(instances, self._nodes)
+        self._unfit: ByIdentity[list[str]] = ByIdentity(1)
+        self.known: ByIdentity[tuple[Obstacle, ...]] = ByIdentity(_MOST)
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -63,8 +67,11 @@ class MigrationTargets:
 
     def unfit(self, instance: Body) -> list[str]:
         """Says of each of the other nodes that are allowed why it cannot take the instance; none if one of them can."""
+        known = self._unfit.get(instance)
+        if known is not None:
+            return known
         here = self._nodes.get(node_of(instance), {})
-        return self._said_of_all(instance, lambda node: unfit(instance, here, node))
+        return self._unfit.put(instance, self._said_of_all(instance, lambda node: unfit(instance, here, node)))
 
     def full(self, instance: Body) -> list[str]:
         """The same of the nodes that could take it, if there were room beside the machines that run there."""
@@ -110,12 +117,17 @@ class Obstacle:
 def obstacles(instance: Body, targets: MigrationTargets) -> tuple[Obstacle, ...]:
     """All that hold, in the order of the table; none if the instance can be moved. Of the only node, nothing else is
     said."""
+    known = targets.known.get(instance)
+    return targets.known.put(instance, tuple(_obstacles(instance, targets))) if known is None else known
+
+
+def _obstacles(instance: Body, targets: MigrationTargets) -> Iterator[Obstacle]:
     if len(targets) == 1:
-        return (Obstacle(reason="OnlyNode", text=_ALONE, detected=True, waits=False),)
-    found = ((row, row.why(instance, targets)) for row in _TABLE)
-    return tuple(
-        Obstacle(reason=row.reason, text=text, detected=row.detected, waits=row.waits) for row, text in found if text
-    )
+        yield Obstacle(reason="OnlyNode", text=_ALONE, detected=True, waits=False)
+        return
+    for row in _TABLE:
+        if text := row.why(instance, targets):
+            yield Obstacle(reason=row.reason, text=text, detected=row.detected, waits=row.waits)
 
 
 def runs(instance: Body) -> bool:

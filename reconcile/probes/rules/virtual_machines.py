@@ -146,7 +146,7 @@ def leave(call: RuleCall) -> Verdict:
     if isinstance(found, Verdict):
         return found
     instances, nodes, machines, kubevirts = found
-    drain = Drain(targets=MigrationTargets(nodes, instances), eviction_strategy=default_strategy(kubevirts))
+    drain = Drain(targets=_targets(call, nodes, instances), eviction_strategy=default_strategy(kubevirts))
     known = machine_names(instances, machines)
     waited_for = (each for each in instances if is_waited_for(each) and not is_the_upgrades(each))
     return all_of((_leaves(instance, drain, known) for instance in waited_for), "virtual machines")
@@ -179,9 +179,16 @@ def _each_that_runs(call: RuleCall, judged: Callable[[Body, MigrationTargets], V
     if isinstance(found, Verdict):
         return found
     instances, nodes = found
-    targets = MigrationTargets(nodes)
+    targets = _targets(call, nodes, instances)
     users = (instance for instance in instances if runs(instance) and not is_the_upgrades(instance))
     return all_of((judged(instance, targets) for instance in users), "virtual machines")
+
+
+def _targets(call: RuleCall, nodes: tuple[Body, ...], instances: tuple[Body, ...]) -> MigrationTargets:
+    """The same for all rules, so that each machine is looked at once."""
+    return call.scope.worked_out.once(
+        "migrationTargets", (nodes, instances), lambda: MigrationTargets(nodes, instances)
+    )
 
 
 def hotplug_settled(call: RuleCall) -> Verdict:
