@@ -5,10 +5,15 @@ A file whose name begins with `near-miss` has objects that nearly match and must
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
+from schemas.definitions import CRDS, openapi
+from schemas.strict import refused
+from schemas.structural import PRESERVE
 from support.preflight_cases import CASES, answer, case, checks, paths
 from support.rendered_plans import ROOT, templates
 
@@ -17,8 +22,12 @@ from reconcile.preflight.check_result import FOUND, CheckOutcome, CheckResult
 from renderer.assemble import open_template_set
 from renderer.catalog.check_rules import wrong_with
 from renderer.catalog.load import load_catalog
+from renderer.catalog.named_kinds import named_in_probe
 from renderer.catalog.template_tree import Template
 from renderer.model.check import CheckTime
+from renderer.model.path import ABSENT, look_up, path_name
+from renderer.model.probe import ConditionPredicate, EveryTarget, FieldPredicate
+from renderer.model.ref import Body
 from renderer.validation import document_problems
 from renderer.yaml_io import parse
 
@@ -26,6 +35,10 @@ PATHS = paths()
 SOURCES: Any = parse((CASES / "sources.yaml").read_text(encoding="utf-8"), "sources.yaml")[0].value
 COUNTED = {"webhook": 16, "controller": 2, "built-in webhook": 3, "pre-check script": 20}
 """How many there are; the webhook's seventh is two, and one test of the script's 21 asks where it runs."""
+NODE_INFO = (
+    *("architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion"),
+    *("machineID", "operatingSystem", "osImage", "systemUUID"),
+)
 ATTENTION = (CheckOutcome.BLOCKED, CheckOutcome.WARNED, CheckOutcome.ADVISED)
 
 
@@ -117,3 +130,47 @@ def test_texts_that_nobody_fills_in_are_written_plainly() -> None:
     """A title is shown as it is."""
     assert [item.check.id for item in checks().values() if "{{" in item.check.title] == []
     assert (ROOT / "tests" / "preflight").is_dir()
+
+
+# ------------------------------------------------------------------------- objects and fields are as they really are
+
+
+@pytest.mark.parametrize("path", PATHS, ids=named)
+def test_the_objects_of_a_case_are_as_their_definitions_say(path: Path) -> None:
+    """The real definitions of custom resources, trimmed to what is read of them, and Kubernetes' own schemas."""
+    for body in case(path).bodies:
+        if crd := CRDS.get(f"{body['apiVersion']} {body['kind']}"):
+            assert refused(crd, body) == ()
+        else:
+            kubernetes_validate.validate(whole(body), "1.35", strict=True)
+
+
+def whole(body: Body) -> Body:
+    """A Node with the fields of nodeInfo that a kubelet always writes, which cases leave out."""
+    info = look_up(body, ("status", "nodeInfo"))
+    if body["kind"] != "Node" or info is ABSENT:
+        return body
+    return {**body, "status": {**body["status"], "nodeInfo": {**dict.fromkeys(NODE_INFO, ""), **info}}}
+
+
+@pytest.mark.parametrize("check", sorted(checks()))
+def test_every_field_that_a_check_looks_at_is_in_the_definition_of_its_kind(check: str) -> None:
+    """A misspelt field is absent on every cluster, and the check would never find anything, or always."""
+    probe = checks()[check].check.probe
+    kind = named_in_probe(probe)
+    crd = CRDS.get(f"{kind.api_version} {kind.kind}") if kind else None
+    if crd is None or kind is None:
+        return
+    where = probe.target.where if isinstance(probe.target, EveryTarget) else ()
+    paths = {item.path for item in (*where, *kind.all) if isinstance(item, FieldPredicate)}
+    paths |= {("status", "conditions", 0, "type") for item in kind.all if isinstance(item, ConditionPredicate)}
+    assert [path_name(path) for path in paths if path[0] != "metadata" and not is_declared(openapi(crd), path)] == []
+
+
+def is_declared(schema: Any, path: Sequence[str | int]) -> bool:
+    if not path or set(schema) == {"type", "nullable", PRESERVE}:  # what is below is a chart's
+        return True
+    step, *rest = path
+    inner = schema.get("items") if isinstance(step, int) else schema.get("properties", {}).get(step)
+    inner = inner or (schema.get("additionalProperties") if isinstance(step, str) else None)
+    return isinstance(inner, dict) and is_declared(inner, rest)
