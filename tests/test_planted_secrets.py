@@ -12,6 +12,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
@@ -421,8 +422,8 @@ def _rounds(site: Site, shell: Shell, work: Path) -> str:
     stream = StringIO()
     log = redacted(json_lines(stream, lambda: START, LogLevel.DEBUG), Redactor(packaged_rules()))
     templates = open_template_set(read_templates([site.folder / "standing"]))
-    rehearsal = prepare(_inputs(site), templates, start=START)
-    rehearsal.play(RoundLog(log), timedelta(hours=4))
+    rehearsal = replace(prepare(_inputs(site), templates, start=START), limit=timedelta(hours=4))
+    rehearsal.play(RoundLog(log))
     events = [body for body in rehearsal.cluster.store.everything() if body["kind"] == "Event"]
     (plan,) = [body for body in rehearsal.cluster.store.everything() if body["kind"] == "UpgradePlan"]
     assert events

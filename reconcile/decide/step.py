@@ -63,7 +63,7 @@ class _Step:
 
     def _give_up(self, record: StepRecord | None) -> None:
         """Records values that no longer hold, while a later step has not begun."""
-        if record is None or not any(capture.value_before for capture in self.step.captures):
+        if record is None or not self.step.captures:
             return
         captured = given_up(self.builder, self.item, record)
         if captured != record.captured:

@@ -18,6 +18,7 @@ from renderer.cli.input_options import cluster_problems_of, form_problems_of, sk
 from renderer.cli.program import GARBAGE
 from renderer.clusters.plan_template import PlanTemplate
 from renderer.clusters.rendered_cluster import RenderedCluster, counted
+from renderer.context.nodes import forget_objects
 from renderer.delivery.delivery_rules import load_rules
 from renderer.delivery.options import DeliveryOptions
 from renderer.delivery.prepare_delivery import prepare_delivery
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
     from renderer.delivery.delivery_tree import Delivery
     from renderer.documents import Inputs
     from renderer.yaml_io import Document
+
+_UNTOUCHED = 10_000
+"""Texts that redaction has left as they are, and of which that is remembered."""
 
 
 @frozen
@@ -84,6 +88,8 @@ class ClusterWorker:
             return self._rendered(cluster)
         except Problems as error:
             return RenderedCluster(name=cluster.name, problems=error.problems, warnings=error.warnings)
+        finally:
+            forget_objects()
 
     def save(self) -> None:
         """Keeps what was compiled for the next run."""
@@ -133,7 +139,9 @@ class ClusterWorker:
         return inputs
 
     def _redactor(self) -> Redactor:
-        """A new one for each use: it remembers what it has hidden."""
+        """A new one for each use: it remembers what it has hidden. What it has left as it is, it is not asked again."""
+        if len(self._untouched) > _UNTOUCHED:
+            self._untouched.clear()
         return Redactor(self.template_set.catalog.redaction, untouched=self._untouched)
 
     def _delivery(

@@ -36,7 +36,7 @@ from renderer.layout.manifests import Tree
 from renderer.model.document_type import RENDERED_CLUSTERS
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.source_document import PLAN_KIND
-from renderer.yaml_io import dump, parse
+from renderer.yaml_io import dump, each_document
 
 ROLLOUT = "rollout"
 """The folder's name in the output."""
@@ -222,4 +222,4 @@ def _below(folder: str, files: Mapping[str, str]) -> Tree:
 def _linted(tree: Tree) -> Iterator[LintedDocument]:
     for path, text in tree.items():
         if path.startswith("agents/") or path.endswith(f"/{FLEET_FILE[1]}"):
-            yield from (LintedDocument(file=path, body=it.value, delivered=False) for it in parse(text, path))
+            yield from (LintedDocument(file=path, body=it.value, delivered=False) for it in each_document(text, path))

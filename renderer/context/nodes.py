@@ -96,6 +96,12 @@ def _machine_plan_of(body: SameObject) -> tuple[str, str] | None:
     return (machine, meta(secret, "name")) if is_plan and machine else None
 
 
+def forget_objects() -> None:
+    """Lets go of the objects that were looked at, where no more renderings of the same cluster follow."""
+    for kept in (_node_of, _machine_of, _machine_plan_of):
+        kept.cache_clear()
+
+
 def seen_of(objects: Sequence[Body]) -> list[Any]:
     """All that a context is made from of these objects, to be compared: most changes of a Node or of a machine's Secret
     are changes of something else."""

@@ -18,7 +18,7 @@ from renderer.frozen import frozen
 from renderer.layout.manifests import Tree
 from renderer.model.rendered import RenderedPlan
 from renderer.templating import Templates
-from renderer.yaml_io import dump, parse
+from renderer.yaml_io import dump, each_document
 
 _ENDING = ".j2"
 Context = Mapping[str, Any]
@@ -40,7 +40,7 @@ class AgentTemplates:
     def _text(self, path: str, context: Context) -> str:
         scopes = {name: Scope(name, value) if isinstance(value, Mapping) else value for name, value in context.items()}
         rendered = self.templates.render_text(path, scopes)
-        documents = parse(rendered, self.templates.shown(path))
+        documents = each_document(rendered, self.templates.shown(path))
         return "---\n".join(dump(document.value) for document in documents)
 
 

@@ -45,7 +45,7 @@ from renderer.model.ref import Body
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan, RenderedStep
 from renderer.redaction import Redactor
 from renderer.render.manifest import NOT_READ, REVIEW, step_for_review
-from renderer.yaml_io import dump, parse
+from renderer.yaml_io import dump, each_document
 
 PLAN_FOLDER = "plan"
 PLAN_FILE = "upgradeplan.yaml"
@@ -174,7 +174,9 @@ class Delivery:
                 yield LintedDocument(file=file, body=undressed(body, self.rules), delivered=True)
         for path, text in tree.items():
             if path.startswith("agents/") or path.endswith(f"/{FLEET_FILE[1]}"):
-                yield from (LintedDocument(file=path, body=it.value, delivered=False) for it in parse(text, path))
+                yield from (
+                    LintedDocument(file=path, body=it.value, delivered=False) for it in each_document(text, path)
+                )
 
 
 def _dressing(dressing: Dressing) -> dict[str, Any]:

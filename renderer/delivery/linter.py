@@ -78,12 +78,11 @@ def group_and_kind(body: Mapping[str, Any]) -> Pair:
 
 def lint(rules: Iterable[LintRule], documents: Iterable[LintedDocument]) -> list[Problem]:
     """A problem for each finding."""
-    found = tuple(documents)
+    chosen = [rule for rule in rules if not rule.folder]
     return [
         _problem(rule, document.file, _name(document), message, field)
-        for rule in rules
-        if not rule.folder
-        for document in found
+        for document in documents
+        for rule in chosen
         if _is_for(rule, document)
         for field, message in _findings(rule, document.body)
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from renderer.yaml_io.compose import Allowance
-from renderer.yaml_io.read import Document, parse
+from renderer.yaml_io.read import Document, each_document, parse
 from renderer.yaml_io.write import dump
 
-__all__ = ["Allowance", "Document", "dump", "parse"]
+__all__ = ["Allowance", "Document", "dump", "each_document", "parse"]

@@ -6,6 +6,7 @@ The API server reads YAML with sigs.k8s.io/yaml, whose plain scalars follow Go's
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field, replace
 from typing import Any
 
@@ -66,9 +67,17 @@ class Document:
 
 def parse(text: str, file: str, allowance: Allowance | None = None) -> tuple[Document, ...]:
     """Every document of `text` that is not empty. Raises `Problems` that name `file` and the line."""
+    return tuple(each_document(text, file, allowance))
+
+
+def each_document(text: str, file: str, allowance: Allowance | None = None) -> Iterator[Document]:
+    """The same one after the other, for text of many documents of which none has to be kept."""
     allowance = allowance or Allowance()
     try:
-        nodes = list(composed(text, allowance))
+        for node in composed(text, allowance):
+            document = _document(node, file, allowance)
+            if document.value is not None:
+                yield document
     except LimitError as error:
         node, message, remedy = error.args
         line = node.start_mark.line + 1 if node else None
@@ -87,8 +96,6 @@ def parse(text: str, file: str, allowance: Allowance | None = None) -> tuple[Doc
     except ValueError as error:
         remedy = "save the file as UTF-8"
         raise problem("InvalidYAML", f"cannot be read as YAML: {error}", file=file, remedy=remedy) from error
-    documents = (_document(node, file, allowance) for node in nodes)
-    return tuple(document for document in documents if document.value is not None)
 
 
 def _document(node: yaml.Node | None, file: str, allowance: Allowance) -> Document:

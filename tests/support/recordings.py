@@ -6,7 +6,7 @@ Nobody changes what is recorded: a test that wants to act plays a rehearsal of i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
@@ -40,8 +40,8 @@ def recording(example: str, *, limit: timedelta = SEVERAL_DAYS, **faults: tuple[
     entries: list[JournalEntry] = []
     rounds: list[tuple[datetime, Round]] = []
     asked: dict[str, Any] = {name: list(value) for name, value in faults.items()}
-    rehearsal = rehearsal_of(example, access=permissions(), journal=entries.append, **asked)
-    result = rehearsal.play(lambda done: rounds.append((rehearsal.clock.now(), done)), limit)
+    rehearsal = replace(rehearsal_of(example, access=permissions(), journal=entries.append, **asked), limit=limit)
+    result = rehearsal.play(lambda done: rounds.append((rehearsal.clock.now(), done)))
     settle(rehearsal)
     return Recording(rehearsal=rehearsal, result=result, rounds=tuple(rounds), entries=tuple(entries))
 

@@ -45,8 +45,9 @@ HARVESTER_NAMESPACES = ("cattle-system", "fleet-local", "harvester-system", "lon
 
 _CREATOR = "kubectl-create"
 
-LIMIT = timedelta(days=7)
-"""Simulated time after which an upgrade that has not ended counts as one that never will."""
+LIMIT, LIMIT_OF_NODE = timedelta(days=7), timedelta(hours=1)
+"""Simulated time after which an upgrade that has not ended counts as one that never will, and how much longer it may
+take for each node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +90,14 @@ class Rehearsal:
     name: str
     deps: ReconcilerDeps
     source: WatchedSource
+    limit: timedelta
 
     def unchecked(self) -> Rehearsal:
         """The same, in which the loop carries out no pre-flight checks."""
         deps = replace(self.deps, checked=False)
         return replace(self, deps=deps, reconciler=self.reconciler.on(deps))
 
-    def play(self, on_round: Callable[[Round], None], limit: timedelta = LIMIT) -> RehearsalResult:
+    def play(self, on_round: Callable[[Round], None]) -> RehearsalResult:
         started = self.clock.now()
         refused = self._refused()
         last: Round | None = None
@@ -105,7 +107,7 @@ class Rehearsal:
             last = done
             on_round(done)
 
-        ending = self.drive(self.reconciler, keep).run(self.name, limit)
+        ending = self.drive(self.reconciler, keep).run(self.name, self.limit)
         plan = self.deps.source.get(plan_ref(self.name))
         return RehearsalResult(
             ending=ending,
@@ -185,6 +187,7 @@ def prepare(
         name=ref.name,
         deps=deps,
         source=source,
+        limit=LIMIT + LIMIT_OF_NODE * sum(item.body.get("kind") == "Node" for item in inputs.objects),
     )
 
 
