@@ -95,7 +95,8 @@ _MEANS = {
     " has failed"
     " or would fail, the phase forbids it.",
     ExitCode.BAD_INPUT: "Wrong usage or invalid input.",
-    ExitCode.CLUSTER: "The cluster has refused the request, or does not answer.",
+    ExitCode.CLUSTER: "The cluster has refused the request, or does not answer. Of `preflight` and `verify` also: "
+    "nothing blocks, and a check that these inputs should answer could not be evaluated.",
     ExitCode.BUG: "A bug in upgradeplan. The message says how to report it.",
 }
 
