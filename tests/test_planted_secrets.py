@@ -97,7 +97,7 @@ FORMS: Mapping[str, str] = {
     "rke2-token": f"K10{'0a' * 32}::server:{{}}",
     "httpie": "http -a me:{} https://h.example.com/x",
     "keytool": "keytool -list -storepass {} -keystore /etc/k",
-    "ssh-keygen": "ssh-keygen -t ed25519 -N {} -f /root/k",
+    "ssh-keygen": "ssh-keygen -t ed25519 -N {} -f key",
     "stripe": "sk_live_0000000000000000{}",
     "python": 'requests.get(url, auth=("me", "{}"))',
     "net-use": "net use //h/s {} /user:me",

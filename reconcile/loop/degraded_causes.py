@@ -7,6 +7,7 @@ does, and every few minutes. A decision is given the words, so that it is the sa
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from reconcile.cluster.errors import ClusterError
@@ -16,7 +17,7 @@ from reconcile.decide.plan_conditions import WAITING_LONG
 from reconcile.diagnosis.diagnosing import no_logs
 from reconcile.diagnosis.situation import Cause
 from reconcile.loop.deps import ReconcilerDeps
-from reconcile.loop.round import CausesOfWaits, Round
+from reconcile.loop.round import CausesOfWaits, Memory, Round
 from reconcile.loop.round_causes import diagnose_round
 from reconcile.observe.kept_fields import without
 from reconcile.observe.source import DirectSource
@@ -35,11 +36,18 @@ _HEAVY: Mapping[str, tuple[str, ...]] = {
 """The parts of the spec, by kind, that make long lists large and that no cause reads."""
 
 
-def causes_of_waits(
+def with_causes(done: Round, deps: ReconcilerDeps, memory: Memory, decided_with: tuple[str, ...]) -> Round:
+    """The round, with the causes of its waits in `memory`. Another round follows if they are not those that it was
+    decided with. Raises `Away` and its like."""
+    found = memory.causes = _causes_of_waits(done, deps, memory.causes, deps.now())
+    return replace(done, again=True) if found is not None and found.texts != decided_with else done
+
+
+def _causes_of_waits(
     done: Round, deps: ReconcilerDeps, known: CausesOfWaits | None, now: datetime
 ) -> CausesOfWaits | None:
     """Those that are known, or those of now if it is time to look again; None for a plan that waits for nothing too
-    long. Raises `Away` and its like."""
+    long."""
     if done.decision is None or not _waits_too_long(done.decision):
         return None
     waits = frozenset(wait.step for wait in done.decision.waits if wait.slow)

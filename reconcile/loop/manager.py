@@ -11,10 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event, Thread
 from traceback import format_exception
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from reconcile.cluster.errors import Away, ClusterError, Throttled, text_of
 from reconcile.loop.lease import RETRY, Election
+from reconcile.loop.logs import Log
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.plan_round import PLANS
 from reconcile.loop.preconditions import check_preconditions
@@ -32,9 +33,6 @@ _API_PAUSE = 5.0
 """Seconds after which a definition of UpgradePlan that lacks fields is looked at again."""
 
 _Read = TypeVar("_Read")
-
-Log = Callable[[str, Mapping[str, Any]], None]
-"""Writes one log line: what happened, and its fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from reconcile.decide.observation import FetchFailure, Observation, OtherUpgrade
 from reconcile.decide.plan import decide, is_over
 from reconcile.decide.unchanged import decides_the_same
 from reconcile.loop.active_plan import beside_of, blocker_of, lent_by_others, rival_of
-from reconcile.loop.degraded_causes import causes_of_waits
+from reconcile.loop.degraded_causes import with_causes
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.executor import ActionExecutor, ExecutedAction
 from reconcile.loop.journal import Attended, JournalEntry, Seen
@@ -111,12 +111,7 @@ class PlanRound:
             again=(decision.again or bool(observation.errors)) and not self.memory.errors and not behind,
             recheck=_BEHIND if behind else decision.recheck,
         )
-        return self._with_causes(done, observation.causes)
-
-    def _with_causes(self, done: Round, told: tuple[str, ...]) -> Round:
-        """The round, with another one after it where other causes are known of its waits now than it was told."""
-        found = self.memory.causes = causes_of_waits(done, self.deps, self.memory.causes, self.deps.now())
-        return replace(done, again=True) if found is not None and found.texts != told else done
+        return with_causes(done, self.deps, self.memory, observation.causes)
 
     def look(self) -> Round:
         try:

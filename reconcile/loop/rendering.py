@@ -138,14 +138,14 @@ class Rendering:
         """The checks of this plan, as it is now."""
         facts = self._facts(plan, objects, fetched)
         _, digest = self._read(facts)
-        inputs = (digest, plan.get("spec"), plan["metadata"].get("annotations"))
+        name, inputs = str(plan["metadata"]["name"]), (digest, plan.get("spec"), plan["metadata"].get("annotations"))
 
         def context(now: datetime) -> CheckContext:
-            known = self._checked.get(facts.plan["metadata"]["name"])
+            known = self._checked.get(name)
             if known is not None and known[0] == (*inputs, now):
                 return known[1]
             made = context_of_facts(self.catalog, self._templates, facts, schemas, now, running=True)
-            self._checked[facts.plan["metadata"]["name"]] = (*inputs, now), made
+            self._checked[name] = (*inputs, now), made
             return made
 
         return LivePreflight(checks=partial(checks_of, self.catalog), context=context, inputs=inputs)

@@ -139,7 +139,7 @@ class ClusterWorker:
         return inputs
 
     def _redactor(self) -> Redactor:
-        """A new one for each use: it remembers what it has hidden. What it has left as it is, it is not asked again."""
+        """A new one for each use: it remembers what it has hidden. All share what needs no hiding."""
         if len(self._untouched) > _UNTOUCHED:
             self._untouched.clear()
         return Redactor(self.template_set.catalog.redaction, untouched=self._untouched)
