@@ -118,6 +118,21 @@ FORMS: Mapping[str, str] = {
     "jdbc": "jdbc:mysql://h/x?user=a&password={}",
     "encoded-colon": "https://me%3A{}@h.example.com/x",
     "hash": "root:$6$salt${}:19000",
+    "hash-apache": "me:$apr1$salt${}",
+    "hash-ldap": "userpw: {{SSHA}}0000000000{}",
+    "pgpass": "db.example.com:5432:app:me:{}",
+    "pgpass-any": "*:*:*:me:{}",
+    "pgpass-other-port": "db.example.com:15432:app:me:{}",
+    "pgpass-echo": "echo 'localhost:5432:*:me:{}' >> ~/.pgpass",
+    "pin-json": '{{"user":"me","pin":"{}"}}',
+    "pin-yaml": "user: me\npin: {}\n",
+    "pin-flag": "pkcs11-tool --login --pin {}",
+    "pin-address": "pkcs11:object=a;pin-value={}",
+    "expect": 'send "{}\\r"',
+    "expect-asked": 'expect "*?assword:*"\nsend -- "two {}\\r"\nexpect eof',
+    "expect-in-json": '{{"a":"expect \\"assword:\\" {{ send \\"{}\\\\r\\" }}"}}',
+    "pexpect": "child.sendline('{}')",
+    "ipsec": ': PSK "{}"',
 }
 """What stands around a secret in a text."""
 

@@ -178,6 +178,12 @@ def test_what_has_another_name_stays(name: str) -> None:
         ("API key 0a1b2c3d is not known", "API key REDACTED is not known"),
         ("me with word as password", "me with REDACTED as password"),
         ("credentials me:word are wrong", "credentials me:REDACTED are wrong"),
+        ("db:5432:app:me:wo\\:rd", "db:5432:app:me:REDACTED"),
+        ("a: 1\n  db.example.com:15432:*:me:word\n", "a: 1\n  db.example.com:15432:*:me:REDACTED\n"),
+        ('{"pin":"0123","PINs":1}', '{"pin":"REDACTED","PINs":1}'),
+        ("pin: 0123\npinned: true", "pin: REDACTED\npinned: true"),
+        (r'send "wo\$rd\r"; send "yes\r"', r'send "REDACTED\r"; send "yes\r"'),
+        ('expect "assword:"\n  send "two words\\n"', 'expect "assword:"\n  send "REDACTED\\n"'),
     ],
 )
 def test_a_secret_is_hidden_where_it_stands_in_a_text(text: str, kept: str) -> None:
@@ -221,6 +227,13 @@ def test_a_secret_is_hidden_where_it_stands_in_a_text(text: str, kept: str) -> N
         "wrong password for user admin1234",
         "api key of node charlie-2-tink-system",
         "pass the token as password",
+        "values.yaml:12:image:repository:tag",
+        "10.0.0.1:6443:tcp up",
+        "fe80:1234:5432:1:2 52:54:00:12:34:56",
+        "2026-01-01T10:00:00:a:b system:serviceaccount:harvester-system:harvester",
+        "arn:aws:iam::123456789012:role/x urn:ietf:params:xml:ns",
+        "the GPU is pinned, dedicatedCpuPlacement: true, cpuPin: true, pins: 4",
+        'could not send "GET /healthz"; send "$answer\\r"; send "systemctl status a\\r"',
         "a" * 100_000 + ":",
     ],
 )
@@ -264,7 +277,10 @@ def test_what_is_on_loan_is_hidden_as_in_its_object() -> None:
     assert hidden({**loan, "kind": "ConfigMap"})["value"] == "d29yZA=="
 
 
-@pytest.mark.parametrize("piece", ["x:y@", "x://", "x://y:", "a:b:c@", "https://a:b", "?a=", "--pw ", "curl -u "])
+@pytest.mark.parametrize(
+    "piece",
+    ["x:y@", "x://", "x://y:", "a:b:c@", "https://a:b", "?a=", "--pw ", "curl -u ", "password send ", "a:5432:b:"],
+)
 def test_a_text_of_many_pieces_takes_no_longer_for_each(piece: str) -> None:
     """An eighth of the pieces, eight times: what is quadratic takes eight times longer in one."""
     redactor = packaged_redactor()
