@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from reconcile.preflight.check_context import CheckContext
     from reconcile.probes.look import Look
     from renderer.catalog.load import Catalog
+    from renderer.documents import Inputs
 
 
 @click.command
@@ -64,13 +66,18 @@ def _in_files(given: InputOptions, name: str | None) -> Model:
 
     inputs, tree = read_form(given)
     template_set = template_set_in(tree)
-    look = given_in(inputs, template_set.catalog.kinds)
+    look = given_in(_with_plan_as_object(inputs), template_set.catalog.kinds)
     now = seen_at(look, wall_clock())
     context = context_of_inputs(inputs, template_set, now)
     logs = BundleLogs(given.files)
     return _of_status(
         look, template_set.catalog, context, name, now, lambda ref: logs.of(ref.namespace, ref.name), live=False
     )
+
+
+def _with_plan_as_object(inputs: Inputs) -> Inputs:
+    """A plan that is given is one that the cluster has, with or without what a server gives it."""
+    return replace(inputs, plan=None, other_plans=(*inputs.other_plans, inputs.plan)) if inputs.plan else inputs
 
 
 def _on_cluster(target: Target, name: str | None) -> Model:

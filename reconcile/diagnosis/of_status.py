@@ -11,6 +11,7 @@ from reconcile.decide.decision import Wait
 from reconcile.diagnosis.situation import (
     JOBS,
     MACHINES,
+    NODE_PLANS,
     NODES,
     Situation,
     condition_of,
@@ -129,7 +130,7 @@ def situation_of_status(subject: UpgradeSubject | None, catalog: Catalog, look: 
 
 def work_of(subject: UpgradeSubject, situation: Situation) -> tuple[str, ...]:
     """The objects that do the work now, as far as they can be seen, those that are done left out."""
-    jobs = [job for job in situation.ours(*JOBS) if condition_of(job, "Complete").get("status") != "True"]
+    jobs = [job for job in situation.ours(*JOBS) if not _is_complete(job)]
     others = (body for group in subject.works if group.kind != "Job" for body in situation.ours(group))
     return tuple(dict.fromkeys(str(ref_of(body)) for body in (*jobs, *others)))
 
@@ -165,6 +166,7 @@ def _of_plan(body: Body, catalog: Catalog) -> UpgradeSubject:
         label=PLAN_LABEL,
         states={name: state for name, (state, _) in shown.items()},
         shown=shown,
+        waited=tuple(_image(text(body, "status", "isoImageID"), "harvester-system")),
         since=time_of(entered[-1]) if entered and entered[-1] else None,
         is_over=state in TERMINAL,
     )
@@ -199,18 +201,25 @@ def _of_upgrade(body: Body, catalog: Catalog, known: BuiltInUpgrade) -> UpgradeS
 
 def _objects_of(upgrade: Body) -> Iterator[Ref]:
     """The objects of an Upgrade that have no label of it."""
-    name, image = ref_of(upgrade).name, text(upgrade, "status", "imageID")
-    namespace, _, image_name = image.rpartition("/")
-    if image_name:
-        yield Ref(
-            api_version="harvesterhci.io/v1beta1", kind="VirtualMachineImage", namespace=namespace, name=image_name
-        )
+    name = ref_of(upgrade).name
+    yield from _image(text(upgrade, "status", "imageID"))
     for what in ("prepare", "cleanup"):
         yield Ref(api_version="upgrade.cattle.io/v1", kind="Plan", namespace="cattle-system", name=f"{name}-{what}")
 
 
+def _image(reference: str, namespace: str = "") -> Iterator[Ref]:
+    """None for an empty reference; one without a namespace is of this one."""
+    own, _, name = reference.rpartition("/")
+    if name:
+        yield Ref(
+            api_version="harvesterhci.io/v1beta1", kind="VirtualMachineImage", namespace=own or namespace, name=name
+        )
+
+
 def _waits(subject: UpgradeSubject, bare: Situation) -> Iterator[Wait]:
-    yield Wait(text=subject.state, since=subject.since, refs=subject.waited, slow=True)
+    plans = [ref_of(p) for p in bare.all(NODE_PLANS) if label(p, subject.label) == subject.name and not _is_complete(p)]
+    refs = tuple(dict.fromkeys((*subject.waited, *plans)))
+    yield Wait(text=subject.state, since=subject.since, refs=refs, slow=True)
     if not any(phase.lanes for phase in subject.phases) and subject.phases:
         return
     busy = set(_at_work(subject, bare))
@@ -218,6 +227,10 @@ def _waits(subject: UpgradeSubject, bare: Situation) -> Iterator[Wait]:
         if not bare.node_states.is_upgraded(state):
             refs = () if node in busy else _asked_in(bare, node)
             yield Wait(text=f"{node} is {state}", node=node, since=subject.since, refs=refs, slow=True)
+
+
+def _is_complete(body: Body) -> bool:
+    return condition_of(body, "Complete").get("status") == "True"
 
 
 def _at_work(subject: UpgradeSubject, bare: Situation) -> Iterable[str]:
