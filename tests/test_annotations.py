@@ -54,6 +54,7 @@ def used() -> Sequence[Used]:
     return [item for item in found if not item.place.startswith((SIMULATED, DIFF_RULES)) and item.key not in NO_KEYS]
 
 
+@pytest.mark.slow
 def test_every_key_is_listed() -> None:
     missing = sorted({f"{item.key} ({item.place})" for item in used() if item.key not in LISTED})
     assert missing == [], "add it to schemas/reference/annotations.yaml, then run `make reference`"

@@ -302,6 +302,7 @@ def test_no_module_name_stands_in_two_rooms() -> None:
     assert sorted(set(NAMED_TWICE) - set(twice)) == [], "no longer needed in NAMED_TWICE"
 
 
+@pytest.mark.slow
 def test_no_class_name_is_used_twice() -> None:
     """In either package; private classes and those of tests may be named alike in the other one."""
     files: dict[tuple[str, str], set[str]] = {}

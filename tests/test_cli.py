@@ -262,7 +262,10 @@ def test_through_a_phase_the_folder_holds_the_phases_up_to_it_and_the_whole_come
 
 @pytest.mark.slow
 def test_kustomize_lists_what_may_be_applied_from_outside(shell: Shell, tmp_path: Path) -> None:
-    assert shell("render", THREE_NODE, "--output-dir", str(tmp_path), "--format", "kustomize").status == 0
+    done = shell("render", THREE_NODE, "--output-dir", str(tmp_path), "--format", "kustomize")
+    assert done.status == 0
+    assert "itself is not for an agent" in done.out
+    assert "--format fleet, argocd, flux" in done.out
     listed = yaml.safe_load((tmp_path / PLAN / "30-repo-create" / "kustomization.yaml").read_text(encoding="utf-8"))
     assert listed["resources"] == ["deployment.yaml", "service.yaml"]
 

@@ -612,6 +612,7 @@ def test_the_dry_run_of_argo_passes_over_a_kind_that_an_earlier_phase_defines() 
     assert "annotations" not in undressed(next(body for body in bodies if body["kind"] == "Site"), RULES)["metadata"]
 
 
+@pytest.mark.slow
 def test_a_folder_fits_into_one_bundle_of_fleet() -> None:
     """Each object fits into etcd, and all of them together do not, even compressed."""
     noise = {f"n{number}": random.Random(number).randbytes(300_000).hex() for number in range(3)}

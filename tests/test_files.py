@@ -281,6 +281,7 @@ def test_long_json_has_no_lines_and_large_numbers_are_read_as_go_does() -> None:
     assert document.line_of(("a",)) == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(
     st.binary(max_size=200)

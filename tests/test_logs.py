@@ -79,6 +79,7 @@ def test_a_whole_upgrade_says_of_each_write_where_it_belongs() -> None:
     assert "round" not in {line["msg"] for line in lines}
 
 
+@pytest.mark.slow
 def test_the_same_wait_is_told_once() -> None:
     waits = [line for line in logged("three-node") if line["msg"] == "waiting"]
     asked = [line for line in waits if line["why"] == "waiting for Rancher to request the drain of this node"]
@@ -143,6 +144,7 @@ def _name(function: ast.expr) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
+@pytest.mark.slow
 def test_the_schema_lists_what_is_logged_and_nothing_else() -> None:
     """Two messages are chosen by who leads, and those of writes by the kind of the action."""
     chosen = {"leading", "standing by", *MESSAGES.values()}

@@ -12,6 +12,8 @@ from reconcile.status.attempt import is_taken_back
 from reconcile.status.plan import FAILED, SUCCEEDED, PlanStatus
 from reconcile.status.plan_body import status_of
 from renderer.model.phase import Deletion
+from renderer.model.probe import ObjectTarget
+from renderer.model.ref import Ref
 from renderer.model.rendered import RenderedPhase
 
 REPAIR, RETRY, TAKE_BACK, START_OVER = "repair and go on", "retry", "take back", "start over"
@@ -75,7 +77,12 @@ def _of_failed(name: str, status: PlanStatus, phase: RenderedPhase, *, taken_bac
     else:
         failed = [key[1] for key, record in status.records_of(phase.phase.name) if record.failed]
         steps = ", ".join(f"{phase.phase.name}/{step}" for step in dict.fromkeys(failed)) or phase.phase.name
-        yield WayOut(way=RETRY, allowed=True, effect=_RETRIED.format(steps=steps), command=f"upgradeplan retry {name}")
+        effect, first = _RETRIED.format(steps=steps), ", ".join(map(str, _made_by_others(phase, failed)))
+        if first:
+            effect = (
+                f"repair {first} first, which the plan does not make: as it is now, the retry fails again; {effect}"
+            )
+        yield WayOut(way=RETRY, allowed=True, effect=effect, command=f"upgradeplan retry {name}")
     if taken_back:
         yield WayOut(way=TAKE_BACK, allowed=False, effect="the plan was taken back")
     else:
@@ -84,6 +91,14 @@ def _of_failed(name: str, status: PlanStatus, phase: RenderedPhase, *, taken_bac
         kept = f"{_RETURNED}, and so does the record of the plan{warned}"
         yield WayOut(way=TAKE_BACK, allowed=True, effect=kept, command=f"upgradeplan abort {name}")
     yield WayOut(way=START_OVER, allowed=True, effect=_NEW_PLAN)
+
+
+def _made_by_others(phase: RenderedPhase, steps: Sequence[str]) -> Iterator[Ref]:
+    """The objects that these steps only look at: those that make something get it under a new name."""
+    for step in phase.steps:
+        if step.step.name in steps and not any(not manifest.borrowed for manifest in step.manifests):
+            targets = (gate.probe.target for gate in step.step.gates)
+            yield from (target.ref for target in targets if isinstance(target, ObjectTarget))
 
 
 def _of_running(name: str, phase: RenderedPhase) -> Iterator[WayOut]:

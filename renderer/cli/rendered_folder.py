@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from renderer.cli.answer import Model, again, answer, pending_lines, pending_models, redactor, warn
-from renderer.delivery.agents import LAYOUT
+from renderer.delivery.agents import AGENTS, LAYOUT
 from renderer.errors import ExitCode, Problems
 from renderer.frozen import frozen
+from renderer.layout.table import LAYOUTS
 from renderer.model.document_type import RENDERED_FOLDER
 
 if TYPE_CHECKING:
@@ -142,6 +143,11 @@ def _written(model: Model) -> Iterator[str]:
         yield f"{item['agent']}: apply {model['folder']}/{item['apply']} once; it pulls {', '.join(item['pulls'])}"
     for item in model.get("patches", ()):
         yield f"{item['agent']}: {item['command']} {model['folder']}/{item['file']}"
+    if (layout := LAYOUTS.get(model["layout"])) and layout.pulled:
+        yield (
+            f"agents: {model['folder']} itself is not for an agent, its index.yaml is no Kubernetes object; give it a "
+            f"folder that has a kustomization.yaml, or render with --format {', '.join(AGENTS)}"
+        )
     yield f"next: read {model['folder']}/index.yaml; in CI, `{again(add='--check')}` exits 1 if the folder is stale"
 
 
