@@ -364,10 +364,10 @@ def test_what_is_wrong_with_a_manifest_is_told_by_template_and_field(what: str) 
 
 
 @pytest.mark.slow
-def test_what_is_borrowed_must_be_one_object_and_a_field() -> None:
+def test_what_is_borrowed_must_be_fields_of_different_objects() -> None:
     borrowed = f"{PHASE}steps:\n- name: Do\n  borrowed: [{{file: a.yaml.j2, return: always}}]\n"
     node = "{apiVersion: v1, kind: Node, metadata: {name: x}}"
-    for text, expected in ((node, "borrows no field"), (f"{node}\n---\n{node}", "borrows from 2 objects")):
+    for text, expected in ((node, "borrows no field"), (f"{node}\n---\n{node}", "borrows from Node x twice")):
         with pytest.raises(Problems, match=expected):
             render_made(*three_nodes(), tree=overlaid({"90-wait/phase.yaml": borrowed, "90-wait/a.yaml.j2": text}))
 

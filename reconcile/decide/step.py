@@ -10,17 +10,16 @@ from dataclasses import replace
 
 from reconcile.decide.admission import AdmissionCheck, always_admit
 from reconcile.decide.builder import LONG, LONG_TO_READ, STEP_WARNING, DecisionBuilder
+from reconcile.decide.captures import given_up, united_since
 from reconcile.decide.probing import (
     describe_failure,
     explain_failure,
     gate_state,
-    given_up,
     is_asked_again,
     is_reconsidered,
     jobs_are_done,
     note_jobs,
     renamed,
-    united_since,
 )
 from reconcile.decide.step_run import Progress, StepRun
 from reconcile.decide.step_start import begin

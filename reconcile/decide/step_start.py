@@ -7,9 +7,10 @@ from typing import Any
 
 from reconcile.decide.admission import AdmissionCheck
 from reconcile.decide.builder import LONG
+from reconcile.decide.captures import read_captures
 from reconcile.decide.check_gate import carry_out
 from reconcile.decide.owned import created
-from reconcile.decide.probing import missing_object, read_captures, scope_of
+from reconcile.decide.probing import missing_object, scope_of
 from reconcile.decide.step_run import Progress, StepRun
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.verdict import ProbeResult

@@ -14,8 +14,9 @@ from datetime import datetime
 
 from reconcile.borrow.loan import Loan, Original, loan_step
 from reconcile.decide.builder import DecisionBuilder
+from reconcile.decide.captures import read_captures
 from reconcile.decide.owned import created, existing, made_before
-from reconcile.decide.probing import is_asked_again, read_captures
+from reconcile.decide.probing import is_asked_again
 from reconcile.decide.writes import evident, remember
 from reconcile.probes.look import ReadFailure
 from reconcile.status.plan import FAILED, PlanStatus, key_of

@@ -11,9 +11,8 @@ from typing import Any
 
 from reconcile.diagnosis.joins import leads_to
 from reconcile.diagnosis.situation import text
-from reconcile.probes.evaluate import group_of, present_ref
+from reconcile.probes.evaluate import holds, matching, present_ref
 from reconcile.probes.look import Look, ProbeContext, ReadFailure
-from reconcile.probes.predicates import Subject, check
 from renderer.catalog.causes import OBJECT
 from renderer.model.known_cause import Join, Link, LogLink, Pattern, Take
 from renderer.model.path import Path, look_up
@@ -100,16 +99,12 @@ def _values(body: Body, paths: Iterable[Path]) -> tuple[Any, ...]:
 
 def _members(target: EveryTarget, predicates: tuple[Predicate, ...], given: DiagnosisInput) -> Iterable[Body]:
     """The objects of a kind that hold up. A kind that could not be read has none."""
-    found = given.look.list(group_of(target))
-    if isinstance(found, ReadFailure):
-        return ()
-    typed = ({"apiVersion": target.api_version, "kind": target.kind, **body} for body in found)
-    return (body for body in typed if _holds((*target.where, *predicates), body, given))
+    found = matching(target, given.look, given.probes)
+    return () if isinstance(found, ReadFailure) else (body for body in found if _holds(predicates, body, given))
 
 
 def _holds(predicates: tuple[Predicate, ...], body: Body, given: DiagnosisInput) -> bool:
-    subject = Subject(look=given.look, scope=given.probes, ref=ref_of(body), body=body)
-    return all(check(predicate, subject).passed for predicate in predicates)
+    return holds(predicates, body, given.look, given.probes)
 
 
 def _line(link: LogLink, pod: Body, given: DiagnosisInput) -> list[Mapping[str, str]]:

@@ -150,9 +150,13 @@ class _Run:
         name = node["name"] if node else ""
         found = [item for item in verdict.singles if item.outcome is not ProbeResult.UNKNOWN]
         unknown = [item for item in verdict.singles if item.outcome is ProbeResult.UNKNOWN]
+        passes = self._check.passes_when
+        if found and passes and self._context.templates.evaluate(passes.expr, names, of=document):
+            notes = tuple(self._finding(item, look, names, name, passes.says).text for item in found)
+            found, verdict = [], replace(verdict, reason=notes[0], warnings=(*verdict.warnings, *notes))
         return _Part(
             reason=verdict.reason,
-            findings=tuple(self._finding(item, look, names, name) for item in found),
+            findings=tuple(self._finding(item, look, names, name, self._check.says) for item in found),
             read_failures=tuple(_read_failures(unknown, look)),
             undecided=tuple(ref for item in unknown for ref in item.offenders),
             notes=verdict.warnings,
@@ -163,7 +167,10 @@ class _Run:
         filled = self._filler.fill(raw, names, self._declared.document)
         return self._check.probe if filled is raw else probe_from(filled)
 
-    def _finding(self, verdict: Verdict, look: Look, names: Mapping[str, Any], node: str) -> CheckFinding:
+    def _finding(
+        self, verdict: Verdict, look: Look, names: Mapping[str, Any], node: str, says: str | None
+    ) -> CheckFinding:
+        """`says` are the check's words for what is wrong with an object."""
         ref = verdict.offenders[0] if verdict.offenders else None
         reason = " ".join(verdict.reason.split())
         body = _body(ref, look) if ref else {}
@@ -171,19 +178,19 @@ class _Run:
         if "node" in names:
             words["node"] = names["node"]
         offender = (self._message(self._check.offender, words) if ref and self._check.offender else "") or _called(ref)
-        says = self._says(body, words) if ref and self._check.says and body.get("metadata") else _bare(reason, ref)
+        said = self._says(says, body, words) if ref and says and body.get("metadata") else _bare(reason, ref)
         return CheckFinding(
             ref=ref,
             offender=offender,
-            says=says,
-            text=finding_text(offender, says, node),
+            says=said,
+            text=finding_text(offender, said, node),
             remedy=self._message(self._check.remedy, words),
             node=node,
             proof=reason if verdict.outcome is ProbeResult.FAILED else "",
         )
 
-    def _says(self, body: Body, words: Mapping[str, Any]) -> str:
-        text = self._message(self._check.says or "", words)
+    def _says(self, says: str, body: Body, words: Mapping[str, Any]) -> str:
+        text = self._message(says, words)
         return (
             text.replace(_FOUND, shown_at(body, self._field.path, self._context.probes.redactor))
             if self._field and _FOUND in text

@@ -120,6 +120,21 @@ def group_of(target: EveryTarget) -> Group:
     return Group(api_version=target.api_version, kind=target.kind, namespace=target.namespace, labels=target.labels)
 
 
+def matching(target: EveryTarget, look: Look, scope: ProbeContext) -> tuple[Body, ...] | ReadFailure:
+    """The objects that a target is about, by namespace and name, each with its kind. Raises as `evaluate`."""
+    found = look.list(group_of(target))
+    if isinstance(found, ReadFailure):
+        return found
+    typed = ({"apiVersion": target.api_version, "kind": target.kind, **body} for body in found)
+    return tuple(body for body in typed if holds(target.where, body, look, scope))
+
+
+def holds(predicates: Iterable[Predicate], body: Body, look: Look, scope: ProbeContext) -> bool:
+    """True if all of them hold for the object."""
+    subject = Subject(look=look, scope=scope, ref=ref_of(body), body=body)
+    return all(check(predicate, subject).passed for predicate in predicates)
+
+
 def _known_member(probe: Probe, target: EveryTarget, body: Body, look: Look, scope: ProbeContext) -> Verdict | None:
     """As `_member`; known of an object that passes and has not changed, where nothing else is looked at."""
     if scope.passing is None or not _is_about_members(probe, target):

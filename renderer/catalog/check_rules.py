@@ -90,7 +90,8 @@ def _read(declared: DeclaredCheck, named: Named) -> Iterator[Path]:
             yield _without_places(predicate.path)
             if isinstance(predicate.operand, FieldOf):
                 yield _without_places(predicate.operand.path)
-    for text in filter(None, (check.offender, check.says, check.remedy)):
+    says = check.passes_when.says if check.passes_when else None
+    for text in filter(None, (check.offender, check.says, says, check.remedy)):
         yield from (tuple(found.split(".")) for found in _OF_OBJECT.findall(text))
 
 

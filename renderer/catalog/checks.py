@@ -18,7 +18,15 @@ from renderer.catalog.probes import Raw, probe_from
 from renderer.catalog.template_tree import TemplateTree
 from renderer.errors import Problem, Problems
 from renderer.frozen import frozen
-from renderer.model.check import AnnotationOverride, Check, CheckSeverity, CheckTime, Denial, FieldOverride
+from renderer.model.check import (
+    AnnotationOverride,
+    Check,
+    CheckSeverity,
+    CheckTime,
+    Denial,
+    FieldOverride,
+    PassesWhen,
+)
 from renderer.model.document_type import CHECKS
 from renderer.model.manifest_spec import Expression
 from renderer.model.path import parse_path
@@ -94,6 +102,7 @@ def check_from(raw: Raw) -> Check:
         applies=Expression(expr=applies["expr"], reason=applies["reason"]) if applies else None,
         offender=raw.get("offender"),
         says=raw.get("says"),
+        passes_when=PassesWhen(**raw["passesWhen"]) if "passesWhen" in raw else None,
         remedy=raw["remedy"],
         override=_override(override) if isinstance(override, Mapping) else None,
         acceptable=override != _NO_OVERRIDE,

@@ -168,7 +168,7 @@ def _capture(name: str, raw: Raw) -> Capture:
     return Capture(
         name=name,
         target=target_from(raw),
-        path=parse_path(raw["path"]),
+        path=parse_path(raw["path"]) if "path" in raw else (),
         default=raw.get("default"),
         add=raw.get("add", 0),
         record=raw.get("record"),
@@ -258,6 +258,7 @@ _PARTS: Mapping[str, _Part] = {
     "ignore_unhealthy_peers": _part("ignoreUnhealthyPeers", _as_it_is, otherwise=False),
     "hold_slot_while": _part("holdSlotWhile", _probe),
     "requires": _part("requires", tuple, ()),
+    "with_value": _part("withValue", _as_it_is),
     "skip_when": _part("skipWhen", _expressions, ()),
     "skip_unless": _part("skipUnless", _skip_unless),
     "trigger": _part("trigger", trigger_from),

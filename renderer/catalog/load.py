@@ -88,13 +88,16 @@ def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
     reader.problems += unused(tree)
     reader.problems += verify_phases([(item.phase, item.document) for item in phases], tree, node_states)
     if not all(file.packaged for file in tree.values()):
-        from renderer.catalog.step_rules import without_effect
+        from renderer.catalog.step_rules import unknown_values, without_effect
 
         reader.problems += [wrong for item in phases for wrong in without_effect(item.phase, item.document, kinds)]
+        own = [item for item in phases if not tree[f"{item.phase.folder}/{PHASE_FILE}"].packaged]
+        reader.problems += [wrong for item in own for wrong in unknown_values(item.phase, item.document, values)]
     if own_knowledge(tree):
         _judge_overlay(reader, kinds, [item.phase.name for item in phases])
     if reader.problems:
         raise Problems(reader.problems, warnings=reader.warnings)
+    phases = [_with_values(item, values) for item in phases]
     return Catalog(
         kinds=kinds,
         node_states=node_states,
@@ -111,6 +114,13 @@ def _in_order(found: Iterable[Declared]) -> list[Declared]:
     phases = sorted(found, key=lambda item: (item.phase.number, item.phase.folder))
     free = [*takewhile(lambda item: item.phase.deletion is not Deletion.FORBIDDEN, phases)]
     return [*free, *(replace(item, held=True) for item in phases[len(free) :])]
+
+
+def _with_values(declared: Declared, values: Mapping[str, Any]) -> Declared:
+    """The phase without the steps whose value is not set."""
+    phase = declared.phase
+    steps = tuple(step for step in phase.steps if step.with_value is None or values.get(step.with_value))
+    return declared if len(steps) == len(phase.steps) else replace(declared, phase=replace(phase, steps=steps))
 
 
 def _judge_overlay(reader: FileReader, kinds: Kinds, phases: Iterable[str]) -> None:

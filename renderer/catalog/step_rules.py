@@ -3,7 +3,7 @@ has, a limit that another one hides. Packaged phases are proven by the tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from renderer.catalog.kinds import Kinds
 from renderer.catalog.named_kinds import named_in_step, wrong_kind
@@ -12,6 +12,7 @@ from renderer.catalog.verify import all_steps, probes_of
 from renderer.errors import Problem
 from renderer.model.manifest_spec import Owned
 from renderer.model.phase import Phase, Position, Step
+from renderer.suggest import did_you_mean
 from renderer.yaml_io import Document
 
 
@@ -23,6 +24,17 @@ def without_effect(phase: Phase, document: Document, kinds: Kinds) -> Iterator[P
         yield from _records(step, document)
         yield from _hidden(step, document)
     yield from _never_again(phase, document)
+
+
+def unknown_values(phase: Phase, document: Document, values: Collection[str]) -> Iterator[Problem]:
+    """A problem for each step that is there with a value which the tree does not have. An overlay's values.yaml may be
+    older than a packaged phase; its own phases are not."""
+    for step in phase.steps:
+        if step.with_value is not None and step.with_value not in values:
+            name = step.with_value
+            message = f"step {step.name} is there with the value {name!r}, which values.yaml does not have"
+            remedy = "add it to values.yaml, or correct the name"
+            yield _problem(document, "UndefinedVariable", f"{message}{did_you_mean(name, values)}", remedy, name)
 
 
 def _unused_lanes(phase: Phase, document: Document) -> Iterator[Problem]:

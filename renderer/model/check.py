@@ -61,6 +61,14 @@ class Denial:
 
 
 @frozen
+class PassesWhen:
+    """A condition under which what is found passes, and the words of the note about each object."""
+
+    expr: str
+    says: str
+
+
+@frozen
 class Check:
     """`offender`, `says` and `remedy` are Jinja text with `object`. `override` is what accepts the risk beside its `id`
     in the annotation `accept-risk`; what is not `acceptable` nothing accepts. A plan waits for what is `patient` for as
@@ -78,6 +86,7 @@ class Check:
     applies: Expression | None = None
     offender: str | None = None
     says: str | None = None
+    passes_when: PassesWhen | None = None
     remedy: str
     override: AnnotationOverride | FieldOverride | None = None
     acceptable: bool = True

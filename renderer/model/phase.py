@@ -108,7 +108,8 @@ class ValueBefore:
 @frozen
 class Capture:
     """A field that is read when the step starts and recorded; `add` is added to a number; `record` names a status field
-    that gets the value as well. `unite`: the value is a list of names, and nothing is ever taken out of it."""
+    that gets the value as well. `unite`: the value is a list of names, and nothing is ever taken out of it. Of an
+    `EveryTarget` no field is read: the value is the list of its objects' names."""
 
     name: str
     target: Target
@@ -211,7 +212,8 @@ class Step:
 
     `reconsider`: that the step was skipped is not final as long as the plan runs.
     `ignore_unhealthy_peers`: the step begins even if the lane's peers are not healthy. While `hold_slot_while` passes,
-    a node that has run all steps of the lane keeps its slot.
+    a node that has run all steps of the lane keeps its slot. `with_value` names the value without which the catalog
+    leaves the step out.
     """
 
     name: str
@@ -223,6 +225,7 @@ class Step:
     ignore_unhealthy_peers: bool = False
     hold_slot_while: Probe | None = None
     requires: tuple[str, ...] = ()
+    with_value: str | None = None
     skip_when: tuple[Expression, ...] = ()
     skip_unless: SkipUnless | None = None
     trigger: Trigger | None = None

@@ -18,7 +18,7 @@ from renderer.manifest_rules import images_of, manifest_problems
 from renderer.model.manifest_spec import Borrowed, Expression, ManifestSpec, Owned
 from renderer.model.path import Path, walk
 from renderer.model.phase import Step
-from renderer.model.ref import Body
+from renderer.model.ref import Body, ref_of
 from renderer.model.rendered import Manifest, RenderedStep
 from renderer.names import label_value
 from renderer.templating import Templates
@@ -92,7 +92,9 @@ class ManifestRenderer:
             bodies = _bodies(text, shown)
         except Problems as error:
             raise Problems(_of_rendered(item) for item in error.problems) from error
-        _must_be_objects(bodies, spec, shown)
+        _must_be_objects(bodies, shown)
+        if isinstance(spec, Borrowed):
+            _must_differ(bodies, shown)
         marks = self.context.marks if RUN_TIME in text else frozenset()
         return [self._made(step, spec, shown, written(body), marks) for body in bodies]
 
@@ -156,7 +158,7 @@ def _by_name(value: Any) -> Any:
     return value
 
 
-def _must_be_objects(bodies: tuple[Any, ...], spec: ManifestSpec, shown: str) -> None:
+def _must_be_objects(bodies: tuple[Any, ...], shown: str) -> None:
     if not bodies:
         raise problem("EmptyManifest", "renders no object", file=shown, remedy="use `when` to leave a manifest out")
     if any(not isinstance(body, dict) for body in bodies):
@@ -165,9 +167,14 @@ def _must_be_objects(bodies: tuple[Any, ...], spec: ManifestSpec, shown: str) ->
     if any(not isinstance(body.get("metadata"), dict) for body in bodies):
         remedy = "give the manifest a name: metadata is a mapping"
         raise problem("InvalidManifest", "renders an object without metadata", file=shown, remedy=remedy)
-    if isinstance(spec, Borrowed) and len(bodies) != 1:
-        remedy = "give each borrowed object a template of its own"
-        raise problem("InvalidManifest", f"borrows from {len(bodies)} objects", file=shown, remedy=remedy)
+
+
+def _must_differ(bodies: tuple[Any, ...], shown: str) -> None:
+    """Fields of one object in two documents would be borrowed twice."""
+    refs = [ref_of(body) for body in bodies]
+    if twice := next((ref for ref in refs if refs.count(ref) > 1), None):
+        remedy = "put all of its fields into one document"
+        raise problem("InvalidManifest", f"borrows from {twice} twice", file=shown, remedy=remedy)
 
 
 @lru_cache(maxsize=256)

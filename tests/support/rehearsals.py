@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from renderer.assemble import TemplateSet, open_template_set
 from renderer.documents import Inputs
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
+from renderer.model.ref import Body
 from renderer.render.step_cache import StepCache
 from support.installed import ACCOUNT, objects_of
 from support.rbac import Rbac
@@ -61,8 +62,13 @@ def rehearsal_of(
 
 @cache
 def permissions() -> Rbac:
-    """What the rendered rules grant to the loop's account: no rehearsal of an example asks for more. A rehearsal reads
-    the repository through the API server, as a laptop does."""
+    """What the rendered rules grant to the loop's account: no rehearsal of an example asks for more."""
+    return permitted(objects_of("rbac"))
+
+
+def permitted(granted: Iterable[Body]) -> Rbac:
+    """What these roles and bindings grant to it. A rehearsal reads the repository through the API server, as a laptop
+    does."""
     namespace, account = ACCOUNT
     proxy = {"apiGroups": [""], "resources": ["services/proxy"], "verbs": ["get"]}
     laptop = {"kind": "Role", "metadata": {"name": "laptop", "namespace": namespace}, "rules": [proxy]}
@@ -72,7 +78,7 @@ def permissions() -> Rbac:
         "roleRef": {"kind": "Role", "name": "laptop"},
         "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account}],
     }
-    return Rbac([*objects_of("rbac"), laptop, binding], namespace=namespace, account=account)
+    return Rbac([*granted, laptop, binding], namespace=namespace, account=account)
 
 
 def prepared(inputs: Inputs, **more: Any) -> Rehearsal:
