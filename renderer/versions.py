@@ -7,7 +7,7 @@ build. Numbers are compared as numbers; build metadata (`+rke2r1`) takes no part
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from renderer.errors import shortened
 from renderer.frozen import frozen
@@ -100,6 +100,18 @@ def explained_refusal(*, current: str, target: str, minimum: str = "", strict: b
     first = first_to(current=current, target=target, minimum=minimum)
     way = f"; upgrade to {first} first" if first else ""
     return f"{refused} ({', '.join(f'{name} {shortened(version)}' for name, version in numbers if version)}){way}"
+
+
+def newest_target(*, current: str, minima: Mapping[str, str]) -> str:
+    """Of releases, each with the oldest version that it can be upgraded to from, the newest one that is newer than the
+    current one and is not refused; empty if there is none."""
+    eligible = [
+        parse_version(target)
+        for target, minimum in minima.items()
+        if is_release(current) and is_release(target) and is_older(parse_version(current), parse_version(target))
+        if refusal(current=current, target=target, minimum=minimum) is None
+    ]
+    return max(eligible, key=_precedence).text if eligible else ""
 
 
 def first_to(*, current: str, target: str, minimum: str = "") -> str | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,7 +18,7 @@ from support.rbac import Rbac
 from support.rehearsals import ROOT, START, inputs_of, rehearsal_of, template_set
 from support.seeding import seed
 
-from reconcile.cli.facts import as_files
+from reconcile.cli.facts import as_files, next_command
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
@@ -151,6 +153,27 @@ def test_what_was_collected_answers_what_the_cluster_would(tmp_path: Path, capsy
     assert [
         why for check in found for item in check["readFailures"] if "among the inputs" in (why := item["why"])
     ] == []
+
+
+@pytest.mark.slow
+def test_the_next_command_can_be_run_as_it_stands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first half names the newest Version, or asks; where there is a plan it is rendered."""
+    monkeypatch.chdir(tmp_path)
+    collected = collected_from(embedded().client())
+    write_flat(Path("my facts"), as_files(collected), NAMES)
+    first, second = next_command("my facts", None, collected).split(" && ")
+    assert first == "upgradeplan new --version v1.8.0-rc1 > plan.yaml"
+    assert run(shlex.split(first.partition(" > ")[0])) == 0
+    Path("plan.yaml").write_text(capsys.readouterr().out)
+    assert run(shlex.split(second)) in (ExitCode.YES, ExitCode.NO, ExitCode.CLUSTER)
+    capsys.readouterr()
+
+    plan = {"metadata": {"name": "to-v1-8-0"}}
+    assert next_command("facts", plan, collected) == "upgradeplan render facts"
+    old = replace(collected, files={**collected.files, "versions.yaml": ()})
+    assert next_command("facts", None, old).startswith("upgradeplan new > plan.yaml && upgradeplan preflight ")
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 
-from renderer.versions import Version, explained_refusal, first_to, is_older, parse_version, refusal
+from renderer.versions import Version, explained_refusal, first_to, is_older, newest_target, parse_version, refusal
 
 DEVELOPMENT = "upgrading from dev versions to non-dev versions is prohibited"
 DOWNGRADE = "downgrading is prohibited"
@@ -161,3 +161,19 @@ def test_a_refusal_quotes_the_beginning_of_a_long_version() -> None:
     refused = explained_refusal(current="A" * 70_000, target="v1.8.0", minimum="v1.7.1")
     assert refused is not None
     assert len(refused) < 500
+
+
+@pytest.mark.parametrize(
+    ("current", "minima", "expected"),
+    [
+        ("v1.7.1", {"v1.8.0": "", "v1.10.0": "", "v1.9.0": ""}, "v1.10.0"),
+        ("v1.7.1", {"v1.8.0": "v1.7.0", "v1.9.0": "v1.8.0"}, "v1.8.0"),
+        ("v1.7.1", {"v1.8.0-rc2": "", "v1.8.0": ""}, "v1.8.0"),
+        ("v1.7.1", {"v1.7.1": "", "v1.6.0": "", "main-head": "", "": ""}, ""),
+        ("v1.7.1", {}, ""),
+        ("main-head", {"v1.8.0": ""}, ""),
+        ("", {"v1.8.0": ""}, ""),
+    ],
+)
+def test_the_newest_release_that_can_be_next(current: str, minima: dict[str, str], expected: str) -> None:
+    assert newest_target(current=current, minima=minima) == expected

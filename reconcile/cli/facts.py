@@ -62,20 +62,33 @@ def facts(output_dir: str, name: str | None, target: Target) -> ExitCode:
     write_flat(Path(output_dir), files, NAMES)
     say([f"warning: {text}" for text in collected.unread], sys.stderr)
     count = sum(len(bodies) for bodies in collected.files.values())
-    say([f"{count} objects in {output_dir}", f"next: {_next(output_dir, plan)}"])
+    say([f"{count} objects in {output_dir}", f"next: {next_command(output_dir, plan, collected)}"])
     if plan is None:
         _say_if_undefined(parts)
     return ExitCode.YES
 
 
-def _next(folder: str, plan: Body | None) -> str:
-    """Without a plan nothing can be rendered yet."""
+def next_command(folder: str, plan: Body | None, collected: Collected) -> str:
+    """Of the newest Version that the cluster can be upgraded to; without one `new` asks. With a plan, what can be
+    rendered of it."""
     place = shlex.quote(folder)
-    if plan is None:
-        return (
-            f"upgradeplan new --version VERSION > plan.yaml, then upgradeplan render plan.yaml {place} --release FILE"
-        )
-    return f"upgradeplan render {place} --release FILE"
+    if plan is not None:
+        return f"upgradeplan render {place}"
+    version = f" --version {shlex.quote(found)}" if (found := _newest_target(collected)) else ""
+    return f"upgradeplan new{version} > plan.yaml && upgradeplan preflight plan.yaml {place}"
+
+
+def _newest_target(collected: Collected) -> str:
+    """The name of a Version; empty if the cluster has none that is newer than what it runs."""
+    from reconcile.observe.facts import SERVER_VERSION
+    from renderer.model.ref import ref_of
+    from renderer.versions import newest_target
+
+    bodies = {ref_of(body): body for bodies in collected.files.values() for body in bodies}
+    current = bodies.get(SERVER_VERSION, {}).get("value") or ""
+    versions = (body for ref, body in bodies.items() if ref.kind == "Version")
+    minima = {body["metadata"]["name"]: (body.get("spec") or {}).get("minUpgradableVersion") or "" for body in versions}
+    return newest_target(current=current, minima=minima)
 
 
 def _say_if_undefined(parts: ReconcilerDeps) -> None:

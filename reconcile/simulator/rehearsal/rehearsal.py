@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -33,10 +33,12 @@ from reconcile.simulator.rehearsal.driver import Ending, Participants, Simulatio
 from reconcile.simulator.rehearsal.operator import Operator
 from reconcile.simulator.rehearsal.watches import WatchedSource
 from reconcile.status.plan import SUCCEEDED
+from reconcile.status.times import time_of
 from renderer.assemble import TemplateSet
 from renderer.catalog.kinds import Kinds
 from renderer.documents import Inputs, plan_of
 from renderer.errors import Problems, problem
+from renderer.model.path import look_up
 from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
 from renderer.model.ref import Body
 
@@ -108,11 +110,13 @@ class Rehearsal:
             on_round(done)
 
         ending = self.drive(self.reconciler, keep).run(self.name, self.limit)
-        plan = self.deps.source.get(plan_ref(self.name))
+        ended, plan = self.clock.now(), self.deps.source.get(plan_ref(self.name))
+        if ending is Ending.OVER:
+            self._play_on()
         return RehearsalResult(
             ending=ending,
             started=started,
-            ended=self.clock.now(),
+            ended=ended,
             plan=plan if isinstance(plan, dict) else None,
             last=last,
             log=self.log,
@@ -121,6 +125,13 @@ class Rehearsal:
             operations=frozenset(self.simulation.faults.operations),
             unchecked=self.cluster.unchecked_rules(_CREATOR, FIELD_MANAGER),
         )
+
+    def _play_on(self) -> None:
+        """The simulation alone, for a few minutes: a plan does not wait for virtual machines that start again."""
+        for _ in range(60):
+            self.clock.advance(5.0)
+            self.participants.step(self.clock.now())
+            self.cluster.collect()
 
     def drive(
         self, reconciler: Reconciler, on_round: Callable[[Round], None], source: WatchedSource | None = None
@@ -161,11 +172,13 @@ def prepare(
 ) -> Rehearsal:
     """The user's cluster, with the plan created in it as `kubectl create` does. A paused node is resumed after
     `resume_after`. The loop may do what `access` permits, by default everything. `journal` is given every round that
-    decides something.
+    decides something. Time begins at `start`, or where the newest object was created if that is later: a node that
+    is there when the upgrade begins must not count as one that joins during it.
 
     Raises `Problems`: no plan, or no release.
     """
     plan = plan_of(inputs).body
+    start = max([start, *_created(inputs)])
     clock = SimulatedClock(start)
     cluster, kinds = _cluster_of(inputs, clock), template_set.catalog.kinds
     client = cluster.client(access=access, on_write=on_write)
@@ -189,6 +202,13 @@ def prepare(
         source=source,
         limit=LIMIT + LIMIT_OF_NODE * sum(item.body.get("kind") == "Node" for item in inputs.objects),
     )
+
+
+def _created(inputs: Inputs) -> Iterator[datetime]:
+    """When each object was created, if it says so."""
+    for source in inputs.objects:
+        if isinstance(text := look_up(source.body, ("metadata", "creationTimestamp")), str):
+            yield time_of(text)
 
 
 def _cluster_of(inputs: Inputs, clock: SimulatedClock) -> EmbeddedCluster:
