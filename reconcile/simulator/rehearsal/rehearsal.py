@@ -205,7 +205,7 @@ def prepare(
 
 
 def _created(inputs: Inputs) -> Iterator[datetime]:
-    """When each object was created, if it says so."""
+    """Yields the time when each object was created that says so."""
     for source in inputs.objects:
         if isinstance(text := look_up(source.body, ("metadata", "creationTimestamp")), str):
             yield time_of(text)
