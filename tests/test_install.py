@@ -83,6 +83,16 @@ deletionGuard: {enable: false}
 manager: {replicas: 1}
 metrics: {enable: false}
 """,
+    "stored-logs": """\
+registry: {prefix: registry.example.com, pullSecrets: [one]}
+manager:
+  imagePullSecrets: [{name: two}]
+  tolerations: [{key: a, operator: Exists}]
+  nodeSelector: {kubernetes.io/os: linux}
+singleNode: true
+templates: {75-extra/a.yaml.j2: "a: b"}
+logs: {plans: annotated, storage: {enable: true, size: 1Gi, storageClassName: fast}}
+""",
     "plain-metrics": "metrics: {secure: false, port: 8080}\nprometheus: {enable: true, interval: 1m}\n",
 }
 """Files of values that together take every branch of the templates."""
@@ -110,7 +120,7 @@ def deployment(found: Installation) -> Mapping[str, Any]:
 # ----------------------------------------------------------------------------------------------- one source, four ways
 
 
-TELLING = ("defaults", "everything", "no-webhook")
+TELLING = ("defaults", "everything", "no-webhook", "stored-logs")
 OTHER_VALUES = pytest.mark.full("a chart of other values; those by default, all, and no webhook stand for them")
 
 

@@ -136,7 +136,7 @@ def messages_in_code() -> set[str]:
         for node in nodes(tree)
         if isinstance(node, ast.Call) and node.args
     ]
-    logging = [call.args[0] for call in calls if _name(call.func) in ("log", "_log", "_say", "lines")]
+    logging = [call.args[0] for call in calls if _name(call.func) in ("log", "_log", "say", "_say", "lines")]
     return {str(argument.value) for argument in logging if isinstance(argument, ast.Constant)}
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ from reconcile.observe.source import DirectSource
 from reconcile.pod_logs.excerpts import excerpts_of
 from reconcile.pod_logs.folder import INDEX, LogEntry, LogFolder
 from reconcile.pod_logs.log_collector import LogCollector
-from reconcile.pod_logs.plan_pods import pods_of_plan
+from reconcile.pod_logs.plan_pods import COLLECT_LOGS, pods_of_plan
 from reconcile.probes.look import ReadFailure
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
@@ -50,12 +51,15 @@ def plan(state: str = "Failed") -> dict[str, Any]:
 
 @dataclass
 class LoggedSite:
-    """A cluster whose kubelets answer what `printed` has, by pod and container."""
+    """A cluster whose kubelets answer what `printed` has, by pod and container, and `before` of containers that were
+    started again."""
 
     cluster: EmbeddedCluster = field(
         default_factory=lambda: EmbeddedCluster(SimulatedClock(datetime(2026, 1, 1, tzinfo=UTC)))
     )
     printed: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    before: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    restarts: dict[str, int] = field(default_factory=dict)
     asked: list[Mapping[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -66,12 +70,14 @@ class LoggedSite:
 
     def _read(self, ref: Ref, path: str, query: Mapping[str, str]) -> bytes:
         self.asked.append(query)
-        lines = self.printed.get((ref.name, query["container"]))
+        printed = self.before if query.get("previous") else self.printed
+        lines = printed.get((ref.name, query["container"]))
         if lines is None:
             raise BackendFailed(ref, "log", 400, "container is waiting to start")
         since = query.get("sinceTime", "")[:19]
         kept = [line for line in lines if line[:19] >= since]
-        return "".join(f"{line}\n" for line in kept[-int(query.get("tailLines", len(kept) or 1)) :]).encode()
+        text = "".join(f"{line}\n" for line in kept[-int(query.get("tailLines", len(kept) or 1)) :])
+        return text.encode()[: int(query["limitBytes"])]
 
     def pod(self, name: str, phase: str = "Running", where: str = "harvester-system", **labels: str) -> None:
         containers = [{"name": "main", "image": "busybox"}]
@@ -85,7 +91,9 @@ class LoggedSite:
             },
             "spec": {"containers": containers, "nodeName": "n1", "terminationGracePeriodSeconds": 0},
         }
-        self.cluster.seed([{**body, "status": {"phase": phase, "containerStatuses": [_begun()]}}])
+        self.cluster.seed(
+            [{**body, "status": {"phase": phase, "containerStatuses": [_begun(self.restarts.get(name, 0))]}}]
+        )
 
     def ours(self, name: str, phase: str = "Running") -> None:
         self.pod(name, phase, **{PLAN_LABEL: "up", COMPONENT: "node-upgrade", "job-name": "j"})
@@ -94,6 +102,15 @@ class LoggedSite:
         ref = Ref(api_version="v1", kind="Pod", namespace="harvester-system", name=name)
         self.client.delete(POD, ref)
 
+    @contextmanager
+    def away(self, namespace: str) -> Iterator[None]:
+        """Meanwhile nothing in the namespace can be listed."""
+        before = self.source.list
+        failure = ReadFailure(why="forbidden")
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(self.source, "list", lambda g: failure if g.namespace == namespace else before(g))
+            yield
+
     def collector(self, folder: LogFolder) -> LogCollector:
         found = LogCollector(self.client, self.source, folder, packaged_redactor(), lambda what, fields: None)
         folder.open()
@@ -101,8 +118,9 @@ class LoggedSite:
         return found
 
 
-def _begun() -> Mapping[str, Any]:
-    return {"name": "main", "state": {"running": {}}, "ready": True, "restartCount": 0, "image": "a", "imageID": "b"}
+def _begun(restarts: int) -> Mapping[str, Any]:
+    status = {"name": "main", "state": {"running": {}}, "ready": True, "image": "a", "imageID": "b"}
+    return {**status, "restartCount": restarts}
 
 
 @pytest.fixture
@@ -125,9 +143,9 @@ def test_pods_of_a_plan_are_those_with_its_label_and_those_of_its_node_plans(sit
     site.ours("a")
     site.pod("b", where="cattle-system", **{"upgrade.cattle.io/plan": "up-preload"})
     site.pod("c", **{PLAN_LABEL: "another"})
-    pods = pods_of_plan(site.source, plan())
-    assert not isinstance(pods, ReadFailure)
-    assert [(pod.ref.name, pod.component, pod.node, pod.containers, pod.ended) for pod in pods] == [
+    found = pods_of_plan(site.source, plan())
+    assert found.unread == {}
+    assert [(pod.ref.name, pod.component, pod.node, pod.containers, pod.ended) for pod in found.pods] == [
         ("b", "up-preload", "n1", ("main",), False),
         ("a", "node-upgrade", "n1", ("main",), False),
     ]
@@ -216,6 +234,106 @@ def test_a_log_that_cannot_be_read_is_noted_once_and_read_later(site: LoggedSite
     site.printed["a", "main"] = [line(1, "one")]
     collector.collect()
     assert kept(folder) == {"a": ["one"]}
+
+
+@pytest.mark.parametrize(
+    ("end", "index", "expected"),
+    [
+        pytest.param("", True, ["one", "two", "three"], id="killed before the index was written"),
+        pytest.param("", False, ["one", "two", "three"], id="killed before there was an index"),
+        pytest.param("2026-01-01T00:00:03.5Z thr", True, ["one", "two", "three"], id="killed in the middle of a line"),
+    ],
+)
+def test_a_collector_that_was_killed_loses_and_repeats_nothing(
+    end: str, index: bool, expected: list[str], site: LoggedSite, tmp_path: Path
+) -> None:
+    """The index is as old as a pass may take; the file has what was written since."""
+    site.ours("a")
+    site.printed["a", "main"] = [line(1, "one")]
+    site.collector(LogFolder(path=tmp_path, limit=2**20)).collect()
+    with (tmp_path / "harvester-system_a_main.log").open("a") as stream:
+        stream.write(f"{line(2, 'two')}\n{end}")
+    if not index:
+        (tmp_path / INDEX).unlink()
+    site.printed["a", "main"] += [line(2, "two"), line(3, "three")]
+    folder = LogFolder(path=tmp_path, limit=2**20)
+    site.collector(folder).collect()
+    assert kept(folder) == {"a": expected}
+
+
+def test_lines_that_a_crash_of_the_node_has_taken_are_read_again(site: LoggedSite, tmp_path: Path) -> None:
+    site.ours("a")
+    site.printed["a", "main"] = [line(1, "one"), line(2, "two")]
+    site.collector(LogFolder(path=tmp_path, limit=2**20)).collect()
+    (tmp_path / "harvester-system_a_main.log").write_text(f"{line(1, 'one')}\n")
+    folder = LogFolder(path=tmp_path, limit=2**20)
+    site.collector(folder).collect()
+    assert kept(folder) == {"a": ["one", "two"]}
+
+
+def test_what_a_container_printed_before_it_was_started_again(site: LoggedSite, tmp_path: Path) -> None:
+    site.ours("a")
+    site.printed["a", "main"] = [line(1, "one")]
+    folder = LogFolder(path=tmp_path, limit=2**20)
+    collector = site.collector(folder)
+    collector.collect()
+    site.remove("a")
+    site.restarts["a"] = 1
+    site.ours("a")
+    site.before["a", "main"] = [line(1, "one"), line(2, "out of memory")]
+    site.printed["a", "main"] = [line(3, "again")]
+    collector.collect()
+    collector.collect()
+    assert kept(folder) == {"a": ["one", "out of memory", "again"]}
+    assert [entry.lost for entry in folder.entries.values()] == [()]
+    site.remove("a")
+    site.restarts["a"] = 4
+    site.ours("a")
+    site.before.clear()
+    collector.collect()
+    (entry,) = folder.entries.values()
+    assert entry.lost[0] == "what was printed before 2 of its 4 restarts"
+    assert entry.lost[1].startswith("what was printed before restart 4: ")
+
+
+def test_a_second_with_more_than_one_answer_holds_does_not_stop_the_collection(
+    site: LoggedSite, tmp_path: Path
+) -> None:
+    site.ours("a")
+    many = [f"2026-01-01T00:00:01.{number:09}Z {'x' * 1000}" for number in range(3000)]
+    site.printed["a", "main"] = [*many, line(2, "the end")]
+    folder = LogFolder(path=tmp_path, limit=2**30)
+    collector = site.collector(folder)
+    for _ in range(4):
+        collector.collect()
+    assert (len(kept(folder)["a"]), kept(folder)["a"][-1]) == (3001, "the end")
+
+
+def test_pods_of_a_namespace_that_cannot_be_listed_are_not_taken_for_gone(site: LoggedSite, tmp_path: Path) -> None:
+    site.ours("a")
+    site.printed["a", "main"] = [line(1, "one")]
+    folder = LogFolder(path=tmp_path, limit=2**20)
+    collector = site.collector(folder)
+    collector.collect()
+    with site.away("harvester-system"):
+        collector.collect()
+    assert [(entry.ended, entry.lost) for entry in folder.entries.values()] == [(False, ())]
+
+
+@pytest.mark.parametrize(("asked", "every", "expected"), [("false", True, 0), ("true", False, 1), ("", False, 0)])
+def test_the_annotation_says_whether_a_plan_is_collected(
+    asked: str, every: bool, expected: int, site: LoggedSite, tmp_path: Path
+) -> None:
+    site.ours("a")
+    site.printed["a", "main"] = [line(1, "one")]
+    folder = LogFolder(path=tmp_path, limit=2**20)
+    folder.open()
+    redactor = packaged_redactor()
+    collector = LogCollector(site.client, site.source, folder, redactor, lambda what, fields: None, every_plan=every)
+    annotated = {**plan(), "metadata": {"name": "up", "annotations": {COLLECT_LOGS: asked} if asked else {}}}
+    collector.follow("up", annotated, over=False)
+    collector.collect()
+    assert len(folder.entries) == expected
 
 
 def test_a_plan_that_has_ended_is_collected_once_more(site: LoggedSite, tmp_path: Path) -> None:

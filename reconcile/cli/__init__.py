@@ -53,6 +53,10 @@ COMMANDS: Mapping[str, Row] = {
         group=CommandGroup.CONTROL,
     ),
     "logs": Row(target="reconcile.cli.logs:logs", help="Print the logs of a plan's pods.", group=CommandGroup.CONTROL),
+    "collect-logs": Row(
+        target="reconcile.cli.log_collection:collect_logs",
+        help="Collect the logs of the plans' pods in a folder.",
+    ),
     "report": Row(
         target="reconcile.cli.report:report",
         help="Write a report on the run of a plan.",

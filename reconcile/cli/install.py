@@ -28,6 +28,7 @@ FORMATS = ("plain", "kustomize", "helm-chart", "addon")
 _ON_STDOUT = ("plain", "addon")
 _CHART_FOLDER = "templates"
 _EVERY = 1.0
+_MANAGER = ("control-plane", "controller-manager")
 
 
 @click.command
@@ -202,17 +203,19 @@ def _side(value: Any) -> str:
 
 
 def _wait(cluster: Cluster, objects: Iterable[Body], timeout: int) -> None:
-    """Raises `Problems` where a Deployment is not ready in time."""
+    """Raises `Problems` where the manager is not ready in time. The collector of logs is not waited for."""
     from reconcile.cli.catalogue import template_set_in
     from reconcile.install.installed_kinds import kind_of
     from reconcile.install.installer import is_ready
+    from reconcile.objects import has_labels
     from reconcile.schemas import packaged_schemas
     from renderer.files.templates import read_templates
     from renderer.model.ref import ref_of
 
     kinds, schemas = template_set_in(read_templates([])).catalog.kinds, packaged_schemas()
     until = time.monotonic() + timeout
-    for ref in (ref_of(body) for body in objects if body["kind"] == "Deployment"):
+    managers = (body for body in objects if has_labels(body, [_MANAGER]))
+    for ref in (ref_of(body) for body in managers if body["kind"] == "Deployment"):
         while not is_ready(cluster.get(kind_of(ref), ref).body, kinds, schemas, wall_clock()):
             if time.monotonic() >= until:
                 remedy = f"see `kubectl -n {ref.namespace} describe deployment {ref.name}` and its pods' logs"

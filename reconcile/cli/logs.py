@@ -133,46 +133,46 @@ class LogFollower:
         self._parts = parts
         self._asked = asked
         self._last: dict[tuple[str, str], str] = {}
+        self._noted: set[str] = set()
 
     def look(self, plan: str) -> bool:
         """True while the plan has not ended. Raises `Problems` where pods cannot be listed."""
         from reconcile.cli.parts import plan_there
         from reconcile.decide.plan import is_over
         from reconcile.pod_logs.plan_pods import pods_of_plan
-        from reconcile.probes.look import ReadFailure
         from reconcile.status.plan_body import status_of
 
         body = plan_there(self._parts, plan)
         if body is None:
             return False
-        pods = pods_of_plan(self._parts.source, body)
-        if isinstance(pods, ReadFailure):
-            raise problem(
-                "Forbidden", f"pods cannot be listed: {pods.why}", remedy=pods.remedy, exit_code=ExitCode.CLUSTER
-            )
-        for pod in pods:
+        found = pods_of_plan(self._parts.source, body)
+        for failure in found.unread.values():
+            if not found.pods:
+                message = f"pods cannot be listed: {failure.why}"
+                raise problem("Forbidden", message, remedy=failure.remedy, exit_code=ExitCode.CLUSTER)
+            self._note(failure.why)
+        for pod in found.pods:
             if self._asked.takes(pod.component, pod.node):
                 self._print(pod)
         sys.stdout.flush()
         return not is_over(status_of(body))
 
     def _print(self, pod: PlanPod) -> None:
-        from reconcile.observe.container_log import LogUnavailableError, after, moment_of_line, read_log
+        from reconcile.observe.container_log import LogUnavailableError, read_after
 
         for container in pod.containers:
             key = (str(pod.ref), container)
             last = self._last.get(key, "")
-            since = moment_of_line(last) if last else self._asked.start
             try:
-                lines = list(after(read_log(self._parts.cluster, pod.ref, container, since=since), last))
+                lines = read_after(self._parts.cluster, pod.ref, container, last, start=self._asked.start)
             except LogUnavailableError as error:
-                self._note(key, str(error))
+                self._note(f"{key[0]}, container {container}: {error}")
                 continue
             say(f"[{pod.ref.namespace}/{pod.ref.name}/{container}] {plain(line.text)}" for line in lines)
             self._last[key] = next((line.time for line in reversed(lines) if line.time), last)
 
-    def _note(self, key: tuple[str, str], why: str) -> None:
-        """Each log that cannot be read is named once."""
-        if key not in self._last:
-            say([f"{key[0]}, container {key[1]}: {why}"], sys.stderr)
-            self._last[key] = ""
+    def _note(self, why: str) -> None:
+        """Says once what cannot be read."""
+        if why not in self._noted:
+            self._noted.add(why)
+            say([why], sys.stderr)

@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -29,7 +29,7 @@ from reconcile.cli.connect import (
 )
 from reconcile.cli.endpoints import MetricsOptions, serve_health, serve_metrics, serve_webhook
 from reconcile.cli.journal import journal_at
-from reconcile.cli.log_collection import collecting, collector_of
+from reconcile.cli.log_collection import ALL, PLANS, beside, collector_of, scale_of
 from renderer.cli.input_options import FILE, FOLDER
 from renderer.cli.version import installed_version
 from renderer.errors import ExitCode, Problem
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from reconcile.loop.round import Round
     from reconcile.loop.setup import ManagerConfig
     from reconcile.metrics.manager_metrics import ManagerMetrics
-    from reconcile.pod_logs.log_collector import LogCollector
 
 _GARBAGE = 2_000
 """Objects that may gather before Python looks for garbage. A command that ends soon lets more gather; of a process that
@@ -128,6 +127,19 @@ runs for months it would be a part of its memory for as long."""
     metavar="SIZE",
     help="Size of the volume of FOLDER. At most half of it is used, and the oldest logs go first.",
 )
+@click.option(
+    "--logs-collector",
+    default="",
+    metavar="NAME",
+    help="Scale this Deployment, which runs `collect-logs`, to 1 while a plan is under way, and then to 0.",
+)
+@click.option(
+    "--logs-plans",
+    type=PLANS,
+    default=ALL,
+    show_default=True,
+    help="The plans whose logs are collected, as for `collect-logs --plans`.",
+)
 def run(
     target: Target,
     namespace: str,
@@ -143,6 +155,8 @@ def run(
     journal: str | None,
     logs_folder: str | None,
     logs_limit: str,
+    logs_collector: str,
+    logs_plans: str,
 ) -> ExitCode:
     """Run the manager, as the in-cluster Deployment does.
 
@@ -159,8 +173,10 @@ def run(
     metrics = _metrics() if metrics_address else None
     connection = connect_to(target, _meter(metrics) if metrics else None)
     config = _config(target, connection, namespace if leader_elect else "", (log_format, log_level), journal)
-    collector = None if logs_folder is None else collector_of(config, logs_folder, logs_limit)
-    manager = _manager(_observed(config, metrics, collector))
+    collector = None if logs_folder is None else collector_of(config, logs_folder, logs_limit, logs_plans)
+    scale = scale_of(config, namespace, logs_collector, logs_plans) if logs_collector else None
+    observers = [observer.on_round for observer in (metrics, collector, scale) if observer is not None]
+    manager = _manager(_observed(config, observers, metrics))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: manager.stop())
     with ExitStack() as served:
@@ -172,7 +188,9 @@ def run(
             health = serve_health(health_address, lambda: manager.ready and (webhook is None or webhook.ready))
             served.callback(health.stop)
         if collector is not None:
-            served.callback(collecting(collector))
+            served.callback(beside(collector.run, collector.stop))
+        if scale is not None:
+            served.callback(beside(partial(scale.run, manager.must_lead), scale.stop))
         if metrics is not None:
             options = MetricsOptions(address=metrics_address, secure=metrics_secure, certificate=metrics_certificate)
             server = serve_metrics(options, metrics, connection.cluster.ask, manager, webhook)
@@ -181,16 +199,16 @@ def run(
     return ExitCode.YES
 
 
-def _observed(config: ManagerConfig, metrics: ManagerMetrics | None, collector: LogCollector | None) -> ManagerConfig:
-    """Adds a log of the rounds, metrics that record them, and the collector that learns of plans by them."""
+def _observed(
+    config: ManagerConfig, observers: Sequence[Callable[[Round], None]], metrics: ManagerMetrics | None
+) -> ManagerConfig:
+    """Adds a log of the rounds, and others that learn of each."""
     from reconcile.loop.round_log import RoundLog
 
-    observers: list[Callable[[Round], None]] = [RoundLog(config.log)]
-    observers += [] if metrics is None else [metrics.on_round]
-    observers += [] if collector is None else [collector.on_round]
+    everyone: tuple[Callable[[Round], None], ...] = (RoundLog(config.log), *observers)
 
     def on_round(done: Round) -> None:
-        for observe in observers:
+        for observe in everyone:
             observe(done)
 
     config = replace(config, on_round=on_round)

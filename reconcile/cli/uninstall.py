@@ -35,10 +35,11 @@ def uninstall(name: str, dry_run: bool, check: bool, target: Target) -> ExitCode
       upgradeplan uninstall --dry-run
       upgradeplan uninstall
 
-    Refused while a plan is under way. The definition of UpgradePlan stays, and so do all plans; a later `upgradeplan
-    install` finds them. What a Helm release or an Addon has installed is removed by helm or by disabling the Addon.
+    Refused while a plan is under way. The definition of UpgradePlan stays, and so do all plans and the volume of
+    collected logs; a later `upgradeplan install` finds them. What a Helm release or an Addon has installed is
+    removed by helm or by disabling the Addon.
     """
-    from reconcile.install.removal import plans_of, remove, stays, under_way
+    from reconcile.install.removal import plans_of, remove, stays, under_way, volumes_of
 
     cluster = connect_to(target).cluster
     plans = plans_of(cluster)
@@ -53,7 +54,7 @@ def uninstall(name: str, dry_run: bool, check: bool, target: Target) -> ExitCode
     for ref in () if dry_run else remove(cluster, objects):
         say([f"{ref} removed"])
         sys.stdout.flush()
-    say(stays(plans))
+    say(stays(plans, volumes_of(cluster, name)))
     return ExitCode.YES
 
 

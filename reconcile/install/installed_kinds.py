@@ -13,6 +13,9 @@ PART_OF = "app.kubernetes.io/part-of"
 OURS = "upgradeplan"
 NAME = "app.kubernetes.io/name"
 DEFINITION = "CustomResourceDefinition"
+CLAIM = "PersistentVolumeClaim"
+KEPT = (DEFINITION, CLAIM)
+"""Kinds of objects that stay when an installation goes, or has them no longer: they hold plans, and logs."""
 
 _RBAC, _ADMISSION = "rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1"
 _ROWS = (
@@ -27,6 +30,7 @@ _ROWS = (
     ("v1", "Service", "services", True),
     ("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", True),
     ("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", True),
+    ("v1", CLAIM, "persistentvolumeclaims", True),
     ("apps/v1", "Deployment", "deployments", True),
     (_ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpolicies", False),
     (_ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", False),

@@ -12,7 +12,7 @@ from reconcile.act.applied import REFUSALS
 from reconcile.cluster.errors import ClusterError, Conflict, NotFound
 from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.diff.field_changes import FieldChange, changes
-from reconcile.install.installed_kinds import DEFINITION, installed, kind_of, read
+from reconcile.install.installed_kinds import DEFINITION, KEPT, installed, kind_of, read
 from reconcile.install.rivals import holder_of
 from reconcile.preflight.given_objects import GivenObjects
 from reconcile.probes.evaluate import evaluate
@@ -91,7 +91,7 @@ class Installer:
     def _left_over(self, objects: Iterable[Body]) -> Iterator[Body]:
         expected = set(map(ref_of, objects))
         for live in installed(self.cluster, self.pruned) if self.pruned else ():
-            if ref_of(live) not in expected and live["kind"] != DEFINITION and holder_of(self.cluster, live) is None:
+            if ref_of(live) not in expected and live["kind"] not in KEPT and holder_of(self.cluster, live) is None:
                 yield live
 
 

@@ -1,4 +1,4 @@
-"""Takes an installation away, unless a plan is under way; the definition and all plans stay."""
+"""Takes an installation away, unless a plan is under way; the definition, all plans and the volume of logs stay."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from reconcile.admission.stored import SECRET, WebhookObjects, is_ours
 from reconcile.cluster.errors import NoSuchKind
 from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.decide.plan import is_over
-from reconcile.install.installed_kinds import DEFINITION, installed, read
+from reconcile.install.installed_kinds import CLAIM, KEPT, KINDS, NAME, OURS, PART_OF, installed, read
 from reconcile.install.installer import delete
 from reconcile.install.rivals import Holder, holder_of
 from reconcile.status.plan_body import outline_of
 from renderer.errors import Problem
 from renderer.model.plan_api import PLAN_API_VERSION
-from renderer.model.ref import Body, Kind, Ref
+from renderer.model.ref import Body, Kind, Ref, ref_of
 
 _PLANS = Kind(api_version=PLAN_API_VERSION, kind="UpgradePlan", plural="upgradeplans", namespaced=False)
 
@@ -39,9 +39,9 @@ def under_way(plans: Iterable[Body]) -> Iterator[Problem]:
 
 
 def to_remove(cluster: Cluster, name: str) -> tuple[Body, ...]:
-    """Every object of the installation but the definition, last created first, and the certificates that a manager has
+    """Every object of the installation but what is kept, last created first, and the certificates that a manager has
     made for its webhook."""
-    found = [body for body in installed(cluster, name) if body["kind"] != DEFINITION]
+    found = [body for body in installed(cluster, name) if body["kind"] not in KEPT]
     return tuple(reversed([*_certificates(cluster, name, found), *found]))
 
 
@@ -64,11 +64,17 @@ def remove(cluster: Cluster, objects: Iterable[Body]) -> Iterator[Ref]:
         yield delete(cluster, body)
 
 
-def stays(plans: Iterable[Body]) -> Iterator[str]:
+def volumes_of(cluster: Cluster, name: str) -> tuple[Body, ...]:
+    """The claims for volumes of logs that the installation has made."""
+    return cluster.list(Selection(kind=KINDS["v1", CLAIM], labels=f"{PART_OF}={OURS},{NAME}={name}")).items
+
+
+def stays(plans: Iterable[Body], volumes: Iterable[Body]) -> Iterator[str]:
     """The lines for what is left."""
     names = [str(plan["metadata"]["name"]) for plan in plans]
     held = [str(plan["metadata"]["name"]) for plan in plans if plan["metadata"].get("finalizers")]
     yield f"stays: CustomResourceDefinition {_PLANS.plural}.{PLAN_API_VERSION.partition('/')[0]}"
     yield from (f"stays: UpgradePlan {name}" for name in names)
+    yield from (f"stays: {ref_of(body)}, the volume with the collected logs" for body in volumes)
     for name in held:
         yield f"note: UpgradePlan {name} has borrowed fields or objects; only a manager returns them: abort it first"

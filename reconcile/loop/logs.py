@@ -30,6 +30,7 @@ class LogLevel(IntEnum):
 LEVELS: Mapping[str, LogLevel] = {
     "round": LogLevel.DEBUG,
     "away": LogLevel.WARNING,
+    "log collector not scaled": LogLevel.WARNING,
     "not checked": LogLevel.WARNING,
     "not ready": LogLevel.WARNING,
     "warning": LogLevel.WARNING,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,6 +14,8 @@ from renderer.model.ref import Kind, Ref
 POD = Kind(api_version="v1", kind="Pod", plural="pods", namespaced=True)
 LARGEST = 2**20
 """Bytes of one answer. What is longer is read in the next one."""
+_LARGEST_SECOND = 2**26
+"""Bytes of one answer where a single second has more than `LARGEST`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,27 +35,56 @@ def read_log(
 ) -> Iterator[LogLine]:
     """The lines since a time, which counts in whole seconds, or the last so many. Raises `LogUnavailableError`, and
     `Away`."""
-    query = {"container": container, "timestamps": "true", "limitBytes": str(LARGEST)}
-    query |= {"sinceTime": time_text(since)} if since else {}
+    query = {"sinceTime": time_text(since)} if since else {}
     query |= {"tailLines": str(last)} if last is not None else {}
+    yield from _lines(_read(cluster, pod, container, query, LARGEST), LARGEST)
+
+
+def read_after(
+    cluster: Cluster,
+    pod: Ref,
+    container: str,
+    last: str,
+    *,
+    start: datetime | None = None,
+    previous: bool = False,
+) -> list[LogLine]:
+    """The lines after the time of the last one that is known; without one, those since `start`, or all.
+
+    `previous` reads what the container printed before it was restarted. Raises `LogUnavailableError`, and `Away`.
+    """
+    since = moment_of_line(last) if last else start
+    query = {"sinceTime": time_text(since)} if since else {}
+    query |= {"previous": "true"} if previous else {}
+    limit = LARGEST
+    while True:
+        content = _read(cluster, pod, container, query, limit)
+        lines = list(after(_lines(content, limit), last))
+        if lines or len(content) < limit or limit >= _LARGEST_SECOND:
+            return lines
+        limit *= 4  # all of it is of the second of the last line, and known
+
+
+def _read(cluster: Cluster, pod: Ref, container: str, query: Mapping[str, str], limit: int) -> bytes:
     try:
-        content = cluster.read(POD, pod, "log", query)
+        asked = {"container": container, "timestamps": "true", "limitBytes": str(limit), **query}
+        return cluster.read(POD, pod, "log", asked)
     except Away:
         raise
     except ClusterError as error:
         raise LogUnavailableError(error.message) from error
-    yield from _lines(content)
 
 
-def _lines(content: bytes) -> Iterator[LogLine]:
+def _lines(content: bytes, limit: int) -> Iterator[LogLine]:
     """A last line that the limit has cut has no end, and is left for the next time, unless it is all there is."""
-    whole = content if len(content) < LARGEST else content[: content.rfind(b"\n") + 1] or content
+    whole = content if len(content) < limit else content[: content.rfind(b"\n") + 1] or content
     for text in whole.decode(errors="replace").splitlines():
         time, _, rest = text.partition(" ")
-        yield LogLine(time=time, text=rest) if _is_time(time) else LogLine(time="", text=text)
+        yield LogLine(time=time, text=rest) if is_time(time) else LogLine(time="", text=text)
 
 
-def _is_time(text: str) -> bool:
+def is_time(text: str) -> bool:
+    """True for what the kubelet writes before a line."""
     return len(text) >= 20 and text[4:5] == "-" and text[10:11] == "T" and text.endswith("Z")
 
 

@@ -27,9 +27,9 @@ _JOB_NAMES = ("batch.kubernetes.io/job-name", "job-name")
 def excerpts_of(cluster: Cluster, source: Source, plan: Body, made: Iterable[Ref]) -> tuple[LogExcerpt, ...]:
     """Of the Jobs among these objects; what cannot be read is left out."""
     jobs = {ref for ref in made if ref.kind == "Job"}
-    pods = pods_of_plan(source, plan)
-    if isinstance(pods, ReadFailure) or not jobs:
+    if not jobs:
         return ()
+    pods = pods_of_plan(source, plan).pods
     owned = {ref_of(body) for ref in jobs for body in _pods_of_job(source, ref)}
     found = (excerpt for pod in pods if pod.ref in owned for excerpt in _of_pod(cluster, pod))
     return tuple(found)

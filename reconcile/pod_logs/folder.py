@@ -1,6 +1,7 @@
 """A folder of logs whose size is bounded: a file for each container, the one before it, and an index of all.
 
-`index.json` says how far each log was read, so that a collector that starts again goes on there, and what was lost.
+`index.json` says how far each log was read, and what was lost. A collector that starts again goes on where a log ends,
+whatever was written of the index before the other one was killed.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from reconcile.observe.container_log import LogLine
+from reconcile.observe.container_log import LogLine, is_time
 
 LARGEST_FILE = 4 * 2**20
 INDEX = "index.json"
+_END = 2**16
+"""Bytes at the end of a file in which its last whole line is looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEntry:
-    """One container's log. `last` is the time of the last line that was kept, `lost` says what was not; `ended`: there
-    is nothing more to come."""
+    """One container's log. `last` is the time of the last line that was kept, `lost` says what was not; `restarts`: how
+    often the container had been started again by then; `ended`: there is nothing more to come."""
 
     plan: str
     namespace: str
@@ -30,6 +33,7 @@ class LogEntry:
     node: str = ""
     last: str = ""
     size: int = 0
+    restarts: int = 0
     ended: bool = False
     lost: tuple[str, ...] = ()
 
@@ -37,6 +41,10 @@ class LogEntry:
     def name(self) -> str:
         """Its file's. Names in Kubernetes have no underscore."""
         return f"{self.namespace}_{self.pod}_{self.container}.log"
+
+    def without(self, *lost: str) -> LogEntry:
+        """The entry with these words on what was lost, each once."""
+        return replace(self, lost=tuple(dict.fromkeys((*self.lost, *lost))))
 
 
 @dataclass
@@ -50,6 +58,8 @@ class LogFolder:
     limit: int
     largest_file: int = LARGEST_FILE
     entries: dict[str, LogEntry] = field(default_factory=dict)
+    _resumed: set[str] = field(default_factory=set)
+    _written: str = ""
 
     def open(self) -> None:
         """Makes the folder, and goes on with what an earlier process has kept in it."""
@@ -63,6 +73,18 @@ class LogFolder:
             self.entries = {name: _entry(item) for name, item in raw["logs"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             self.entries = {}
+
+    def known(self, new: LogEntry) -> LogEntry:
+        """The entry of this name, or the new one, as far as its file goes: the index may be older than the file, or
+        newer after a node has crashed."""
+        entry = self.entries.get(new.name, new)
+        if entry.name in self._resumed:
+            return entry
+        self._resumed.add(entry.name)
+        newest = self.path / entry.name
+        _cut(newest)
+        ends = (_last_time(file) for file in (newest, self.path / f"{entry.name}.1") if file.exists())
+        return replace(entry, last=next((time for time in ends if time), entry.last))
 
     def append(self, entry: LogEntry, lines: Iterable[LogLine]) -> LogEntry:
         """Adds lines, and answers the entry as it is then."""
@@ -83,9 +105,12 @@ class LogFolder:
         """Removes what is too much, and writes the index, whole or not at all."""
         self._shrink()
         document = {"logs": {name: asdict(entry) for name, entry in sorted(self.entries.items())}}
-        beside = self.path / f".{INDEX}"
-        beside.write_text(json.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8")
-        beside.replace(self.path / INDEX)
+        text = json.dumps(document, ensure_ascii=False, indent=1)
+        if text != self._written:
+            beside = self.path / f".{INDEX}"
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(self.path / INDEX)
+            self._written = text
 
     def lines(self, entry: LogEntry) -> Iterator[str]:
         """The lines of a log that are kept, with their times."""
@@ -98,19 +123,45 @@ class LogFolder:
         before = self.path / f"{entry.name}.1"
         lost = before.stat().st_size if before.exists() else 0
         file.replace(before)
-        return replace(entry, lost=(*entry.lost, f"the first {lost} bytes: the log is too long")) if lost else entry
+        return entry.without(f"the first {lost} bytes: the log is too long") if lost else entry
 
     def _shrink(self) -> None:
         files = sorted(self.path.glob("*.log*"), key=lambda f: (f.stat().st_mtime_ns, f.name))
         size = sum(file.stat().st_size for file in files)
-        for file in files:
-            if size <= self.limit:
-                return
+        if size <= self.limit:
+            return
+        while size > self.limit:
+            file = files.pop(0)
             size -= file.stat().st_size
-            name = file.name.removesuffix(".1")
             file.unlink()
-            if entry := self.entries.get(name):
-                self.keep(replace(entry, lost=(*entry.lost, f"{file.name}: the folder is full")))
+            if entry := self.entries.get(file.name.removesuffix(".1")):
+                self.keep(entry.without(f"{file.name}: the folder is full"))
+        self._forget({file.name.removesuffix(".1") for file in files})
+
+    def _forget(self, left: set[str]) -> None:
+        """A plan of which no file is left is not named for ever, unless it still prints."""
+        plans = {entry.plan for entry in self.entries.values() if entry.name in left or not entry.ended}
+        self.entries = {name: entry for name, entry in self.entries.items() if entry.plan in plans}
+
+
+def _cut(file: Path) -> None:
+    """Removes a last line that was not written to its end."""
+    if not file.exists():
+        return
+    start = max(0, file.stat().st_size - _END)
+    with file.open("r+b") as stream:
+        stream.seek(start)
+        end = stream.read().rfind(b"\n") + 1
+        if end or not start:
+            stream.truncate(start + end)
+
+
+def _last_time(file: Path) -> str:
+    """The time of the last line that has one; empty if there is none near the end."""
+    with file.open("rb") as stream:
+        stream.seek(max(0, file.stat().st_size - _END))
+        lines = stream.read().decode(errors="replace").splitlines()
+    return next((time for time in (line.partition(" ")[0] for line in reversed(lines)) if is_time(time)), "")
 
 
 def _entry(raw: Mapping[str, Any]) -> LogEntry:

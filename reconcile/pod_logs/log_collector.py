@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from threading import Event, Lock
 
 from reconcile.cluster.errors import Away, ClusterError
 from reconcile.cluster.protocol import Cluster
 from reconcile.loop.round import Round
-from reconcile.observe.container_log import LogLine, LogUnavailableError, after, moment_of_line, read_log
+from reconcile.observe.container_log import LogLine, LogUnavailableError, read_after
 from reconcile.observe.source import Source
 from reconcile.pod_logs.folder import LogEntry, LogFolder
-from reconcile.pod_logs.plan_pods import PlanPod, pods_of_plan
-from reconcile.probes.look import ReadFailure
+from reconcile.pod_logs.plan_pods import PlanPod, is_collected, pods_of_plan
 from renderer.model.ref import Body
 from renderer.redaction import Redactor
 
@@ -24,33 +24,54 @@ Log = Callable[[str, Mapping[str, object]], None]
 
 
 class LogCollector:
-    """`on_round` says which plans there are. `run` collects until it is stopped; a plan that has ended is collected
-    once more, and stays in the folder."""
+    """`follow` and `on_round` say which plans there are; `every_plan` is False where only those are collected whose
+    annotation says so. `run` collects until it is stopped; a plan that has ended is collected once more, and stays in
+    the folder."""
 
-    def __init__(self, cluster: Cluster, source: Source, folder: LogFolder, redactor: Redactor, log: Log) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        source: Source,
+        folder: LogFolder,
+        redactor: Redactor,
+        log: Log,
+        *,
+        every_plan: bool = True,
+    ) -> None:
         self._cluster, self._source, self._folder = cluster, source, folder
-        self._redactor, self._log = redactor, log
+        self._redactor, self._log, self._every_plan = redactor, log, every_plan
         self._plans: dict[str, Body] = {}
         self._ended: set[str] = set()
         self._told: set[str] = set()
         self._lock, self._stopped = Lock(), Event()
 
     def on_round(self, done: Round) -> None:
-        with self._lock:
-            if done.plan is not None:
-                self._plans[done.name] = done.plan
-            if done.over:
-                self._ended.add(done.name)
-            else:
-                self._ended.discard(done.name)
+        self.follow(done.name, done.plan, over=done.over)
 
-    def run(self) -> None:
+    def follow(self, name: str, plan: Body | None, *, over: bool) -> None:
+        """`plan` is None where it is gone, or was not read; what is known of it counts then."""
+        with self._lock:
+            if plan is not None and is_collected(plan, unless_annotated=self._every_plan):
+                self._plans[name] = plan
+            elif plan is not None:
+                self._plans.pop(name, None)
+            if over:
+                self._ended.add(name)
+            else:
+                self._ended.discard(name)
+
+    def run(self, look: Callable[[], None] = lambda: None) -> None:
+        """`look` is called before each pass. There is a last one once it is stopped."""
         try:
             self._folder.open()
         except OSError as error:
-            self._say("logs are not collected", str(error))
+            self.say("logs are not collected", str(error))
             return
-        while not self._stopped.wait(EVERY):
+        is_last = False
+        while not is_last:
+            is_last = self._stopped.wait(EVERY)
+            with suppress(Away):
+                look()
             self.collect()
 
     def stop(self) -> None:
@@ -67,7 +88,7 @@ class LogCollector:
         except Away:
             return  # as the loop says
         except (OSError, ClusterError) as error:
-            self._say("logs are not collected", str(error))
+            self.say("logs are not collected", str(error))
             return
         with self._lock:
             for name in ended & self._ended:
@@ -75,42 +96,59 @@ class LogCollector:
                 self._ended.discard(name)
 
     def _collect_plan(self, name: str, plan: Body) -> None:
-        pods = pods_of_plan(self._source, plan)
-        if isinstance(pods, ReadFailure):
-            self._say("logs are not collected", pods.why)
-            return
-        seen = {self._collect_container(name, pod, container) for pod in pods for container in pod.containers}
+        found = pods_of_plan(self._source, plan)
+        for failure in found.unread.values():
+            self.say("logs are not collected", failure.why)
+        seen = {self._collect_container(name, pod, container) for pod in found.pods for container in pod.containers}
         for entry in [*self._folder.entries.values()]:
-            if entry.plan == name and entry.name not in seen and not entry.ended:
-                self._folder.keep(replace(entry, ended=True, lost=(*entry.lost, _gone(entry))))
+            is_gone = entry.name not in seen and entry.namespace not in found.unread
+            if entry.plan == name and is_gone and not entry.ended:
+                self._folder.keep(replace(entry.without(_gone(entry)), ended=True))
 
     def _collect_container(self, plan: str, pod: PlanPod, container: str) -> str:
-        entry = LogEntry(
-            plan=plan,
-            namespace=pod.ref.namespace,
-            pod=pod.ref.name,
-            container=container,
-            component=pod.component,
-            node=pod.node,
+        entry = self._folder.known(
+            LogEntry(
+                plan=plan,
+                namespace=pod.ref.namespace,
+                pod=pod.ref.name,
+                container=container,
+                component=pod.component,
+                node=pod.node,
+            )
         )
-        entry = self._folder.entries.get(entry.name, entry)
         if entry.ended:
             return entry.name
         try:
-            since = moment_of_line(entry.last) if entry.last else None
-            lines = after(read_log(self._cluster, pod.ref, container, since=since), entry.last)
-            entry = self._folder.append(entry, map(self._redacted, lines))
-            entry = replace(entry, ended=pod.ended)
+            entry = self._before_restart(entry, pod)
+            entry = replace(self._read(entry, pod), ended=pod.ended)
         except LogUnavailableError as error:
-            self._say("a log cannot be read", f"{pod.ref}, container {container}: {error}")
-            entry = replace(entry, lost=tuple(dict.fromkeys((*entry.lost, str(error)))))
+            self.say("a log cannot be read", f"{pod.ref}, container {container}: {error}")
+            entry = entry.without(str(error))
         self._folder.keep(entry)
         return entry.name
+
+    def _before_restart(self, entry: LogEntry, pod: PlanPod) -> LogEntry:
+        """With what the container printed before it was started again: the kubelet keeps that of the last time."""
+        restarts = pod.restarts[entry.container]
+        missed = restarts - entry.restarts
+        if missed > 1:
+            entry = entry.without(f"what was printed before {missed - 1} of its {restarts} restarts")
+        if missed > 0:
+            try:
+                entry = self._read(entry, pod, previous=True)
+            except LogUnavailableError as error:
+                entry = entry.without(f"what was printed before restart {restarts}: {error}")
+        return replace(entry, restarts=restarts)
+
+    def _read(self, entry: LogEntry, pod: PlanPod, *, previous: bool = False) -> LogEntry:
+        lines = read_after(self._cluster, pod.ref, entry.container, entry.last, previous=previous)
+        return self._folder.append(entry, map(self._redacted, lines))
 
     def _redacted(self, line: LogLine) -> LogLine:
         return replace(line, text=self._redactor.text(line.text))
 
-    def _say(self, what: str, why: str) -> None:
+    def say(self, what: str, why: str) -> None:
+        """Logs each reason once."""
         if why not in self._told:
             self._told.add(why)
             self._log(what, {"why": why})

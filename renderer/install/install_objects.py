@@ -21,7 +21,8 @@ _DEFINITION = f"{INSTALL}/crd{_ENDING}"
 _OF_CHART = f"{INSTALL}/chart"
 _ORDER = (
     *("CustomResourceDefinition", "ServiceAccount", "Secret", "ConfigMap", "ClusterRole", "ClusterRoleBinding"),
-    *("Role", "RoleBinding", "Service", "NetworkPolicy", "PodDisruptionBudget", "Deployment"),
+    *("Role", "RoleBinding", "Service", "NetworkPolicy", "PodDisruptionBudget"),
+    *("PersistentVolumeClaim", "Deployment"),
 )
 """Kinds in the order of creation; every other kind comes last."""
 

@@ -1,0 +1,176 @@
+"""Logs on a volume: when the collector's Deployment runs, what it may do, and how its volume is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from support.installed import installation
+
+from reconcile.cluster.errors import Away
+from reconcile.loop.round import Round
+from reconcile.pod_logs.collector_scale import DEPLOYMENT, CollectorScale
+from reconcile.pod_logs.plan_pods import COLLECT_LOGS
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.seeding import namespace
+from renderer.model.ref import Body, Ref
+
+NAME = "harvester-upgrade-manager-log-collector"
+COLLECTOR = Ref(api_version="apps/v1", kind="Deployment", namespace="harvester-system", name=NAME)
+STORED = {"logs": {"storage": {"enable": True}}}
+
+
+def objects(**values: Any) -> list[Body]:
+    return [body for file in installation(values).files for body in file.objects]
+
+
+def named(kind: str, name: str, **values: Any) -> Body:
+    (found,) = (body for body in objects(**values) if (body["kind"], body["metadata"]["name"]) == (kind, name))
+    return found
+
+
+def plan(phase: str = "NodeUpgrading", progressing: str = "True", **annotations: str) -> dict[str, Any]:
+    condition = {"type": "Progressing", "status": progressing, "reason": "X", "message": ""}
+    return {
+        "apiVersion": "management.harvesterhci.io/v1beta1",
+        "kind": "UpgradePlan",
+        "metadata": {"name": "up", "annotations": annotations},
+        "spec": {"version": "v1.8.0"},
+        "status": {"currentPhase": phase, "conditions": [condition]} if phase else {},
+    }
+
+
+OVER = plan("Succeeded", "False")
+
+
+class Site:
+    """A cluster with the collector's Deployment, and what is logged of it."""
+
+    def __init__(self, *plans: Body, every_plan: bool = True, there: bool = True) -> None:
+        self.cluster = EmbeddedCluster(SimulatedClock(datetime(2026, 1, 1, tzinfo=UTC)))
+        self.cluster.seed([namespace("harvester-system"), *plans])
+        if there:
+            self.cluster.seed([named("Deployment", NAME, **STORED)])
+        self.said: list[tuple[str, Mapping[str, Any]]] = []
+        self.leads = True
+        self.client = self.cluster.client()
+        self.scale = CollectorScale(
+            self.client, COLLECTOR, lambda what, fields: self.said.append((what, fields)), every_plan=every_plan
+        )
+
+    def must_lead(self) -> None:
+        if not self.leads:
+            raise Away("another one leads")
+
+    def look(self) -> int:
+        """The replicas after another look of the manager."""
+        self.scale.look(self.must_lead)
+        return int(self.client.get(DEPLOYMENT, COLLECTOR).body["spec"].get("replicas", 1))
+
+
+# ------------------------------------------------------------------------------------------------------- the manager
+
+
+def test_there_is_a_collector_while_a_plan_is_under_way_and_then_none() -> None:
+    site = Site()
+    assert site.look() == 0
+    site.scale.on_round(Round(name="up", plan=plan("")))
+    assert site.look() == 1
+    for _ in range(3):
+        assert site.look() == 1
+    site.scale.on_round(Round(name="up"))  # gone
+    assert site.look() == 0
+    assert [fields["replicas"] for _, fields in site.said] == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("there", "every", "expected"),
+    [
+        pytest.param(plan(), True, 1, id="under way"),
+        pytest.param(plan(""), True, 1, id="not begun"),
+        pytest.param(plan("Failed", "True"), True, 1, id="failed, and not yet tidy"),
+        pytest.param(OVER, True, 0, id="ended"),
+        pytest.param(plan(**{COLLECT_LOGS: "false"}), True, 0, id="annotated with false"),
+        pytest.param(plan(), False, 0, id="not annotated"),
+        pytest.param(plan(**{COLLECT_LOGS: "true"}), False, 1, id="annotated with true"),
+    ],
+)
+def test_plans_that_are_there_when_a_manager_begins_to_lead_count(there: Body, every: bool, expected: int) -> None:
+    assert Site(there, every_plan=every).look() == expected
+
+
+def test_a_manager_that_stands_by_scales_nothing_and_knows_the_plans_when_it_leads() -> None:
+    site = Site(plan())
+    site.leads = False
+    site.client.patch(DEPLOYMENT, COLLECTOR, {"spec": {"replicas": 0}})
+    assert site.look() == 0
+    site.leads = True
+    assert site.look() == 1
+    site.leads = False
+    site.client.patch(DEPLOYMENT, COLLECTOR, {"spec": {"replicas": 0}})
+    site.look()
+    site.leads = True
+    assert site.look() == 1
+
+
+def test_a_collector_that_is_not_there_is_logged_once_and_scaled_when_it_comes() -> None:
+    site = Site(plan(), there=False)
+    for _ in range(3):
+        site.scale.look(site.must_lead)
+    assert [what for what, _ in site.said] == ["log collector not scaled"]
+    site.cluster.seed([named("Deployment", NAME, **STORED)])
+    assert site.look() == 1
+
+
+# -------------------------------------------------------------------------------------------------- the installation
+
+
+def test_the_collector_may_read_the_logs_of_an_upgrade_and_nothing_else() -> None:
+    found = objects(**STORED)
+    bindings = [body for body in found if body["kind"].endswith("Binding") and body.get("subjects")]
+    bound = {(where(body), body["roleRef"]["name"]) for body in bindings if body["subjects"][0]["name"] == NAME}
+    roles = [body for body in found if (where(body), body["metadata"]["name"]) in bound and "rules" in body]
+    rules = {(where(body), *rule["resources"], *rule["verbs"]) for body in roles for rule in body["rules"]}
+    logs = {(place, *read) for place in ("harvester-system", "cattle-system") for read in READS}
+    assert rules == {("", "upgradeplans", "list"), *logs}
+
+
+def where(body: Body) -> str:
+    return str(body["metadata"].get("namespace", ""))
+
+
+READS = (("pods", "list"), ("pods/log", "get"))
+
+
+def test_the_manager_may_scale_the_collector_and_mounts_no_volume_of_it() -> None:
+    role = named("Role", "harvester-upgrade-manager-scale-log-collector", **STORED)
+    rule = {"apiGroups": ["apps"], "resources": ["deployments"], "resourceNames": [NAME], "verbs": ["patch"]}
+    assert role["rules"] == [rule]
+    manager = named("Deployment", "harvester-upgrade-manager-controller-manager", **STORED)
+    assert f"--logs-collector={NAME}" in manager["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert "persistentVolumeClaim" not in str(manager)
+
+
+def test_a_claim_and_a_deployment_of_its_own() -> None:
+    claim = named("PersistentVolumeClaim", "harvester-upgrade-manager-logs", **STORED)
+    assert claim["spec"]["accessModes"] == ["ReadWriteOnce"]
+    assert claim["spec"]["resources"]["requests"]["storage"] == "5Gi"
+    assert "storageClassName" not in claim["spec"]
+    spec = named("Deployment", NAME, **STORED)["spec"]
+    assert spec["strategy"] == {"type": "Recreate"}
+    assert "replicas" not in spec  # the manager's, which nobody who applies the manifests again sets back
+    pod = spec["template"]["spec"]
+    assert pod["serviceAccountName"] == NAME
+    assert "priorityClassName" not in pod
+    assert pod["containers"][0]["args"] == ["collect-logs", "/var/log/upgradeplan", "--limit=5Gi", "--plans=all"]
+    labels = spec["template"]["metadata"]["labels"]
+    assert "control-plane" not in labels  # no Service, budget or policy of the manager's selects it
+
+
+def test_nothing_of_it_is_there_unless_it_is_wanted() -> None:
+    assert "log-collector" not in str(objects())
+    assert "log-collector" not in str(objects(logs={"enable": True}))
+    assert "pods/log" not in str(objects())
