@@ -46,7 +46,7 @@ def plan(phase: str = "NodeUpgrading", progressing: str = "True", **annotations:
 OVER = plan("Succeeded", "False")
 
 
-class Site:
+class CollectorSite:
     """A cluster with the collector's Deployment, and what is logged of it."""
 
     def __init__(self, *plans: Body, every_plan: bool = True, there: bool = True) -> None:
@@ -75,7 +75,7 @@ class Site:
 
 
 def test_there_is_a_collector_while_a_plan_is_under_way_and_then_none() -> None:
-    site = Site()
+    site = CollectorSite()
     assert site.look() == 0
     site.scale.on_round(Round(name="up", plan=plan("")))
     assert site.look() == 1
@@ -99,11 +99,11 @@ def test_there_is_a_collector_while_a_plan_is_under_way_and_then_none() -> None:
     ],
 )
 def test_plans_that_are_there_when_a_manager_begins_to_lead_count(there: Body, every: bool, expected: int) -> None:
-    assert Site(there, every_plan=every).look() == expected
+    assert CollectorSite(there, every_plan=every).look() == expected
 
 
 def test_a_manager_that_stands_by_scales_nothing_and_knows_the_plans_when_it_leads() -> None:
-    site = Site(plan())
+    site = CollectorSite(plan())
     site.leads = False
     site.client.patch(DEPLOYMENT, COLLECTOR, {"spec": {"replicas": 0}})
     assert site.look() == 0
@@ -117,7 +117,7 @@ def test_a_manager_that_stands_by_scales_nothing_and_knows_the_plans_when_it_lea
 
 
 def test_a_collector_that_is_not_there_is_logged_once_and_scaled_when_it_comes() -> None:
-    site = Site(plan(), there=False)
+    site = CollectorSite(plan(), there=False)
     for _ in range(3):
         site.scale.look(site.must_lead)
     assert [what for what, _ in site.said] == ["log collector not scaled"]
