@@ -3,6 +3,7 @@ reads more is refused."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from support.preflight_cases import answer, case, paths, template_set
 from support.rehearsals import inputs_of
 from support.rendered_plans import Json, templates
 
+from reconcile.cluster.kept_page import read_page
 from reconcile.objects import FIELD_MANAGER
 from reconcile.observe.kept_fields import for_checks
 from reconcile.preflight.given_objects import GivenObjects
@@ -52,15 +54,18 @@ def pod(name: str = "a") -> Json:
             "name": name,
             "namespace": "default",
             "labels": {"app": "x"},
-            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}", "other": "y"},
+            "uid": f"{name}-0",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}", "other": name},
             "managedFields": [{"manager": FIELD_MANAGER}],
+            "ownerReferences": [{"kind": "ReplicaSet", "name": "r", "uid": f"{name}-1"}],
         },
         "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]},
         "status": {
             "phase": "Running",
             "podIP": "192.0.2.1",
             "containerStatuses": [{"name": "c", "image": "i", "state": {"running": {}}}],
-            "conditions": [{"type": "Ready", "status": "True"}],
+            "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": f"since {name}"}],
         },
     }
 
@@ -69,7 +74,12 @@ def test_of_a_pod_remains_what_checks_ask() -> None:
     assert kept(pod()) == {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "a", "namespace": "default", "labels": {"app": "x"}, "annotations": {"other": "y"}},
+        "metadata": {
+            "name": "a",
+            "namespace": "default",
+            "labels": {"app": "x"},
+            "ownerReferences": [{"kind": "ReplicaSet", "name": "r"}],
+        },
         "spec": {"nodeName": "n1"},
         "status": {
             "phase": "Running",
@@ -89,6 +99,29 @@ def test_objects_of_a_list_share_what_is_equal() -> None:
     first, second = keep.trim(pod("a")), keep.trim(pod("b"))
     assert first["status"] is second["status"]
     assert first["metadata"]["labels"] is second["metadata"]["labels"]
+
+
+def test_what_was_read_in_part_is_kept_and_shared_as_if_it_had_been_read_whole() -> None:
+    keep = for_checks(KINDS.row("v1", "Pod"))
+    assert keep.paths is not None
+    pages = [json.dumps({"metadata": {}, "items": [pod(name)]}).encode() for name in "ab"]
+    read = [page["items"][0] for page in (read_page(page, keep.paths) for page in pages) if page]
+    first, second = map(keep.share, read)
+    assert [first, second] == [kept(pod("a")), kept(pod("b"))]
+    assert first["status"] is second["status"]
+
+
+@pytest.mark.parametrize("key", ["annotations", "managedFields", "uid", "creationTimestamp"])
+def test_of_long_lists_nothing_is_kept_that_is_another_one_for_each_and_that_no_check_reads(key: str) -> None:
+    """Else the lists of a cluster with 10,000 machines would not fit beside the loop."""
+    rows = [row for row in KINDS if row.checked is not None and row.kind.kind != "Node"]
+    assert len(rows) > 5
+    for row in rows:
+        known = {"VirtualMachineBackup": "creationTimestamp", "PersistentVolumeClaim": "annotations"}
+        about = {"name": "a", key: {"any": "x" * 2000} if key == "annotations" else "x"}
+        body = {"apiVersion": row.kind.api_version, "kind": row.kind.kind, "metadata": about}
+        if known.get(row.kind.kind) != key:
+            assert kept(body)["metadata"] == {"name": "a"}, row.kind
 
 
 def overlaid(check: str) -> None:
@@ -118,6 +151,8 @@ CHECK = """\
         ({"path": "status.podIP"}, "status.podIP"),
         ({"where": "where: [{field: {path: spec.priority, atLeast: 1}}]"}, "spec.priority"),
         ({"remedy": "ask {{ object.spec.serviceAccountName }}"}, "spec.serviceAccountName"),
+        ({"path": "'metadata.annotations[\"example.com/a\"]'"}, 'metadata.annotations["example.com/a"]'),
+        ({"remedy": "since {{ object.metadata.creationTimestamp }}"}, "metadata.creationTimestamp"),
     ],
 )
 def test_a_check_that_reads_what_is_not_kept_is_refused(given: Mapping[str, str], field: str) -> None:

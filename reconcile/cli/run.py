@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from reconcile.loop.setup import ManagerConfig
     from reconcile.metrics.manager_metrics import ManagerMetrics
 
-_GARBAGE = 2_000
+GARBAGE = 2_000
 """Objects that may gather before Python looks for garbage. A command that ends soon lets more gather; of a process that
 runs for months it would be a part of its memory for as long."""
 
@@ -169,7 +169,7 @@ def run(
     digests that are approved. UPGRADEPLAN_IMAGE, the value managerImage, is not.
     ENABLE_WEBHOOKS=false serves no webhook.
     """
-    gc.set_threshold(_GARBAGE)
+    gc.set_threshold(GARBAGE)
     metrics = _metrics() if metrics_address else None
     connection = connect_to(target, _meter(metrics) if metrics else None)
     config = _config(target, connection, namespace if leader_elect else "", (log_format, log_level), journal)

@@ -206,9 +206,9 @@ class Client:
         token: Query = ()
         while True:
             query = (*limit, *token, *_selectors(selection))
-            answer = self._answer(call, Request(method="GET", path=path, query=query), keep.paths if keep else None)
+            answer, part = self._page(call, Request(method="GET", path=path, query=query), keep)
             page = answer.body.get("items") or ()
-            items += map(keep.trim, page) if keep else page
+            items += map(keep.share if part else keep.trim, page) if keep else page
             warnings |= dict.fromkeys(answer.warnings)
             metadata = answer.body.get("metadata") or {}
             if not metadata.get("continue"):
@@ -228,13 +228,17 @@ class Client:
         request = Request(method="PATCH", path=path, query=query, body=body, content_type=content_type)
         return self._answer(ApiCall(verb="patch", kind=kind, ref=ref, subresource=subresource), request)
 
-    def _answer(self, call: ApiCall, request: Request, paths: tuple[Path, ...] | None = None) -> Answer:
-        """`paths` are what is wanted of each item of a list; None for everything."""
+    def _page(self, call: ApiCall, request: Request, keep: Keep | None) -> tuple[Answer, bool]:
+        """A page of a list, and whether its objects were read no further than they are kept."""
         exchange = self._accepted(call, request)
         content = exchange.read()
-        page = _page(content, paths) if paths else None
-        body = page or (parsed(content, exchange.status) if content else {})
-        return Answer(body=body, warnings=exchange.warnings)
+        part = _in_part(content, keep.paths) if keep and keep.paths else None
+        return Answer(body=part or parsed(content, exchange.status), warnings=exchange.warnings), bool(part)
+
+    def _answer(self, call: ApiCall, request: Request) -> Answer:
+        exchange = self._accepted(call, request)
+        content = exchange.read()
+        return Answer(body=parsed(content, exchange.status) if content else {}, warnings=exchange.warnings)
 
     def _accepted(self, call: ApiCall, request: Request) -> Exchange:
         if self._check is not None and request.method != "GET" and call.kind != _REVIEW:
@@ -254,7 +258,7 @@ def _page_size(keep: Keep | None) -> int:
     return _TEXT_PAGE if keep.paths else _SMALL_PAGE
 
 
-def _page(content: bytes, paths: tuple[Path, ...]) -> Body | None:
+def _in_part(content: bytes, paths: tuple[Path, ...]) -> Body | None:
     from reconcile.cluster.kept_page import read_page  # most commands list no more than a few objects
 
     return read_page(content, paths)

@@ -13,11 +13,6 @@ import msgspec
 
 from renderer.model.path import Path
 
-_OF_METADATA = (
-    *("name", "generateName", "namespace", "uid", "resourceVersion", "generation", "labels", "annotations"),
-    *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers"),
-)
-"""All that Kubernetes has in an object's metadata but who owns which field, which is most of it."""
 _Tree = dict[str, Any]
 
 
@@ -36,8 +31,6 @@ def _decoder(paths: tuple[Path, ...]) -> msgspec.json.Decoder[Any]:
     tree: _Tree = {}
     for path in paths:
         _add(tree, path)
-    if "metadata" in tree:
-        tree["metadata"] = dict.fromkeys(_OF_METADATA)
     item: Any = _struct(tree)
     about = _struct({"continue": None, "resourceVersion": None})
     return msgspec.json.Decoder(_with_fields({"metadata": about, "items": list[item] | None}))
@@ -71,4 +64,4 @@ def _with_fields(types: Mapping[str, Any]) -> type[msgspec.Struct]:
         (name, types[key] | msgspec.UnsetType if types[key] is not Any else Any, msgspec.UNSET)
         for name, key in keys.items()
     )
-    return msgspec.defstruct("Kept", fields, rename=keys)
+    return msgspec.defstruct("Kept", fields, rename=keys, gc=False)

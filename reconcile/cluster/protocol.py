@@ -61,9 +61,10 @@ class Answer:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
     """The part of the objects of a list that is kept: `trim` returns it of each; `paths` are all that it has anything
-    of, None where that may be everything."""
+    of, None where that may be everything. `share` does the same for an object that was read no further than that."""
 
     trim: Callable[[Body], Body]
+    share: Callable[[Body], Body] = lambda body: body
     paths: tuple[Path, ...] | None = None
 
 

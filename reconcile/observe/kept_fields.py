@@ -22,8 +22,7 @@ _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 def for_checks(row: KindRow) -> Keep:
     """Keeps what checks read of the row's objects. Those of one list share what is equal in the one before."""
     paths = None if row.checked is None else (*ALWAYS_CHECKED, *row.checked)
-    part = _bare if paths is None else _only(paths)
-    return Keep(trim=_sharing(part), paths=paths)
+    return _keep(_bare if paths is None else _only(paths), paths)
 
 
 def without(parts: Collection[str]) -> Keep:
@@ -36,17 +35,17 @@ def without(parts: Collection[str]) -> Keep:
             return _bare(body)
         return _bare({**body, "spec": {key: value for key, value in spec.items() if key not in parts}})
 
-    return Keep(trim=_sharing(part), paths=None)
+    return _keep(part, None)
 
 
-def _sharing(part: Callable[[Body], Body]) -> Callable[[Body], Body]:
+def _keep(part: Callable[[Body], Body], paths: tuple[Path, ...] | None) -> Keep:
     last: list[Body] = [{}]
 
-    def kept(body: Body) -> Body:
-        last[0] = shared(part(body), last[0])
+    def share(body: Body) -> Body:
+        last[0] = shared(body, last[0])
         return last[0]
 
-    return kept
+    return Keep(trim=lambda body: share(part(body)), share=lambda body: share(_bare(body)), paths=paths)
 
 
 def _only(paths: Iterable[Path]) -> Callable[[Body], Body]:

@@ -46,10 +46,18 @@ class KindRow:
     checked: tuple[Path, ...] | None = None
 
 
-ALWAYS_CHECKED: tuple[Path, ...] = tuple(
-    map(parse_path, ("apiVersion", "kind", "metadata", "status.conditions", "status.observedGeneration"))
+_OF_METADATA = ("name", "namespace", "labels", "generation", "resourceVersion", "deletionTimestamp")
+_OF_OWNERS = ("apiVersion", "kind", "name", "controller")
+_OF_CONDITIONS = ("type", "status", "reason", "message", "observedGeneration")
+ALWAYS_CHECKED: tuple[Path, ...] = (
+    *(("apiVersion",), ("kind",)),
+    *(("metadata", key) for key in _OF_METADATA),
+    *(("metadata", "ownerReferences", key) for key in _OF_OWNERS),
+    *(("status", "conditions", key) for key in _OF_CONDITIONS),
+    ("status", "observedGeneration"),
 )
-"""The paths that every check may read."""
+"""The paths that every check may read: nothing that is long and another one for each object, as annotations and times
+are. `resourceVersion` tells whether a list is still what it was."""
 
 STATUS_OF_ANOTHER = frozenset({("management.cattle.io", "ManagedChart")})
 """Groups and kinds whose status is a copy of another object's, so that its observedGeneration is not about their own

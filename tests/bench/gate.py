@@ -5,6 +5,7 @@ A program of its own that does nothing else, so that its memory can be measured.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -15,6 +16,7 @@ from support.rendered_plans import plan, release
 
 from reconcile.admission.judging import AdmissionJudge, JudgeConfig
 from reconcile.admission.review import PLANS, AdmissionRequest
+from reconcile.cli.run import GARBAGE
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.observe.facts import gather
@@ -37,6 +39,7 @@ _SECONDS = 30.0
 
 def main(kubeconfig: str, when: str) -> int:
     """The answer's exit status: 0 if everything could be looked at."""
+    gc.set_threshold(GARBAGE)
     cluster = connect(find_access({}, kubeconfig=kubeconfig), environ=os.environ, now=lambda: datetime.now(UTC))
     template_set, schemas = open_template_set(read_templates()), packaged_schemas()
     kinds = template_set.catalog.kinds

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,9 +25,12 @@ Json = dict[str, Any]
 PAGE = "500"
 MACHINES = 10
 """Virtual machines on a node."""
-_NAME, _NODE = "NAME-OF-OBJECT", "NAME-OF-NODE"
+_NAME, _NODE, _TIME = "NAME-OF-OBJECT", "NAME-OF-NODE", "TIME-OF-OBJECT"
+_BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 _DISK = {"node": {"fs": {"capacityBytes": 200 << 30, "usedBytes": 60 << 30, "availableBytes": 140 << 30}}}
 _PROXIED = {"stats/summary": _DISK, "configz": {"kubeletconfig": {"imageGCHighThresholdPercent": 85}}}
+_TOLD = ("Pod", "VirtualMachine", "VirtualMachineInstance")
+"""Kinds whose objects have much that no check reads."""
 PER_NODE = {"Node": 1, "VirtualMachineInstance": MACHINES, "VirtualMachine": MACHINES, "Volume": MACHINES}
 PER_NODE |= {"Replica": 3 * MACHINES, "Pod": 2 * MACHINES, "PersistentVolumeClaim": MACHINES, "Machine": 1}
 
@@ -106,15 +110,17 @@ def _copies(body: Json, nodes: int) -> Iterator[tuple[str, str, Callable[[], str
         return
     text = json.dumps(_as_large_as_real({**body, "metadata": {**body["metadata"], "name": _NAME}}, name))
     each = count // nodes
-    pieces = [part.split(_NAME) for part in text.split(_NODE)]
     for number in range(count):
         node = node_name(number // each)
         called = node if body["kind"] in ("Node", "Machine") else f"{name}-{number}"
-        yield namespace, called, partial(_with_names, pieces, called, node)
+        time = f"{_BEGAN + timedelta(seconds=number):%Y-%m-%dT%H:%M:%SZ}"
+        yield namespace, called, partial(_with_names, text, {_NAME: called, _NODE: node, _TIME: time})
 
 
-def _with_names(pieces: list[list[str]], name: str, node: str) -> str:
-    return node.join(name.join(part) for part in pieces)
+def _with_names(text: str, names: Mapping[str, str]) -> str:
+    for mark, name in names.items():
+        text = text.replace(mark, name)
+    return text
 
 
 def _as_large_as_real(body: Json, name: str) -> Json:
@@ -123,14 +129,18 @@ def _as_large_as_real(body: Json, name: str) -> Json:
     fields: Json = {f"f:field{number}": {"f:value": {}, "f:other": {}, ".": {}} for number in range(60)}
     made["metadata"] |= {
         "uid": f"uid-{_NAME}",
-        "resourceVersion": "7",
-        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "resourceVersion": f"7{_TIME}",
+        "creationTimestamp": _TIME,
         "managedFields": [{"manager": "m", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": fields}],
     }
     made["metadata"].setdefault("annotations", {})["kubectl.kubernetes.io/last-applied-configuration"] = (
         f"{_NAME}{'x' * 2000}"
     )
+    if body["kind"] in _TOLD:  # of volumes to be made, and of networks
+        made["metadata"]["annotations"]["example.com/told"] = f"{_NAME}{'x' * 800}"
     spec, status = made.setdefault("spec", {}), made.setdefault("status", {})
+    for condition in status.get("conditions", ()):
+        condition["lastTransitionTime"] = _TIME
     if "nodeName" in spec:
         spec["nodeName"] = _NODE
     if "nodeID" in spec:
@@ -141,7 +151,7 @@ def _as_large_as_real(body: Json, name: str) -> Json:
         status["nodeRef"]["name"] = _NODE
     if "nodeName" in status:
         status["nodeName"] = _NODE
-    if body["kind"] in ("Pod", "VirtualMachine", "VirtualMachineInstance"):
+    if body["kind"] in _TOLD:
         status["rest"] = [
             {"name": f"{_NAME}-{number}", "image": f"image-{number}", "ready": True} for number in range(30)
         ]
