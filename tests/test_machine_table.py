@@ -10,7 +10,8 @@ from support.rendered_plans import ROOT, templates
 
 from reconcile.preflight.given_objects import GivenObjects
 from reconcile.preflight.machines import MachineRow, MachineTable, machine_table
-from reconcile.report.machine_report import machine_count_line, machine_lines, machines_model
+from reconcile.probes.rules.virtual_machines import OVERLOOKED
+from reconcile.report.machine_report import machine_blocks, machine_count_line, machine_lines, machines_model
 from renderer.catalog.load import load_catalog
 from renderer.model.collected import CollectedKind
 from renderer.validation import document_problems
@@ -77,15 +78,19 @@ def test_each_outcome_and_why() -> None:
         instance("asleep", paused, **DEVICE),
         instance("alone", **DEVICE),
         instance("stubborn", evictionStrategy="None"),
-        *(machine(name) for name in ("web", "disk", "nic", "asleep", "stubborn", "off")),
+        instance("vgpu", domain={"devices": {"gpus": [{"name": "gpu1", "deviceName": "nvidia.com/GRID"}]}}),
+        instance("install", on="n2", domain={"devices": {"disks": [{"name": "iso", "cdrom": {"bus": "sata"}}]}}),
+        *(machine(name) for name in ("web", "disk", "nic", "asleep", "stubborn", "vgpu", "install", "off")),
     ]
     without = [
         f"n1 default/alone blocks ({NIC}; it has no VirtualMachine through which it could be stopped)",
         f"n1 default/asleep stopped ({NIC})",
         f"n1 default/nic stopped ({NIC})",
         f"n1 default/stubborn blocks ({NOT_MOVED})",
+        f"n1 default/vgpu mayBlock (it has GPUs: gpu1 (nvidia.com/GRID); {OVERLOOKED})",
         "n1 default/web moves",
-        f"n2 default/disk stopped (KubeVirt says: {WORDS})",
+        f"n2 default/disk mayBlock (KubeVirt says: {WORDS}; {OVERLOOKED})",
+        "n2 default/install moves (it has a CD-ROM: iso)",
         "- default/off off",
     ]
     assert lines(table(bodies)) == without
@@ -105,24 +110,43 @@ def test_people_see_those_that_do_not_just_move() -> None:
     ]
     model = machines_model(table(bodies))
     assert list(machine_lines(model)) == [
-        "NODE  VM                WHEN IT IS DRAINED  WHY",
-        f"n1    default/nic       is stopped          {NIC}",
+        "NODE  VM                WHEN IT IS DRAINED   WHY",
+        f"n1    default/nic       is stopped           {NIC}",
         "n1    default/old       moves",
-        "n2    default/old       is stopped          it was moved there from n1, and no other node can run it",
-        f"n1    default/stubborn  blocks the drain    {NOT_MOVED}",
-        f"n2    default/disk      is stopped          KubeVirt says: {WORDS}",
-        "6 virtual machines: 2 move, 2 are stopped, 1 blocks the drain, 1 is off",
+        "n2    default/old       is stopped           it was moved there from n1, and no other node can run it",
+        f"n1    default/stubborn  blocks the drain     {NOT_MOVED}",
+        f"n2    default/disk      may block the drain  KubeVirt says: {WORDS}; {OVERLOOKED}",
+        "6 virtual machines: 2 move, 1 is stopped, 1 may block the drain, 1 blocks the drain, 1 is off",
     ]
     everything = list(machine_lines(model, everything=True))
     assert everything[-2:] == [
         "-     default/off       is off",
-        "6 virtual machines: 2 move, 2 are stopped, 1 blocks the drain, 1 is off",
+        "6 virtual machines: 2 move, 1 is stopped, 1 may block the drain, 1 blocks the drain, 1 is off",
     ]
     assert list(machine_lines(machines_model(table(NODES, None, "VirtualMachineInstance")))) == []
     restored = machines_model(table(bodies, RESTORES))
     assert machine_count_line(restored) == (
-        "6 virtual machines: 2 move, 2 are stopped and started again, 1 blocks the drain, 1 is off"
+        "6 virtual machines: 2 move, 1 is stopped and started again, 1 may block the drain, 1 blocks the drain, 1 is off"
     )
+
+
+def test_what_is_neither_migrated_nor_seen_by_the_detector_is_not_said_to_be_started_again() -> None:
+    """A virtual GPU (harvester/harvester#10388), a disk that is not shared."""
+    rows = table([*NODES, KUBEVIRT, instance("disk", NOT_MIGRATABLE), machine("disk")], RESTORES).rows
+    assert [row.outcome for row in rows] == ["mayBlock"]
+    alone = table([node("n1"), KUBEVIRT, instance("disk", NOT_MIGRATABLE), machine("disk")], RESTORES).rows
+    assert [row.outcome for row in alone] == ["startedAgain"], "on a single node the detector stops everything"
+
+
+def test_nodes_that_are_paused_before_their_drain_are_named() -> None:
+    """As far as they run machines."""
+    plan = {"spec": {"nodeUpgradeOption": {"pauseNodes": ["n2", "n1", "n9"]}}}
+    bodies = [*NODES, node("n9"), KUBEVIRT, instance("web"), machine("web"), instance("db", on="n2"), machine("db")]
+    model = machines_model(table(bodies, plan))
+    line = "drained only once they are resumed, as the plan pauses before them: n1, n2"
+    assert list(machine_lines(model))[-1] == line
+    assert line in list(machine_blocks(model))
+    assert machines_model(table(bodies))["pausedNodes"] == []
 
 
 def test_what_moves_to_the_only_other_place_is_stopped_there() -> None:

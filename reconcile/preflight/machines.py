@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from reconcile import objects
 from reconcile.probes.look import NODES, Look, ReadFailure
 from reconcile.probes.rules.live_migration import (
     MigrationTargets,
@@ -32,6 +33,7 @@ from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
 
 _NameKey = tuple[str, str]
+_PAUSE_NODES = ("spec", "nodeUpgradeOption", "pauseNodes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +61,12 @@ class LaterNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineTable:
-    """The machines in the order of their nodes and names, those that are off last. `read_failures` are what could not
-    be read: without instances or nodes there are no rows, without the others they are as if there were none."""
+    """The machines in the order of their nodes and names, those that are off last. `paused` are those of their nodes
+    before which the plan pauses. `read_failures` are what could not be read: without instances or nodes there are no
+    rows, without the others they are as if there were none."""
 
     rows: tuple[MachineRow, ...]
+    paused: tuple[str, ...] = ()
     read_failures: tuple[ReadFailure, ...] = ()
 
     @property
@@ -86,7 +90,10 @@ def machine_table(look: Look, plan: Body) -> MachineTable:
     )
     known = None if isinstance(read[MACHINES], ReadFailure) else machine_names(instances, machines)
     rows = [*_running(instances, drain, known), *_off(machines, instances)]
-    return MachineTable(rows=tuple(sorted(rows, key=_order)), read_failures=failures)
+    nodes = {row.node for row in rows}.intersection(map(str, objects.items(look_up(plan, _PAUSE_NODES))))
+    return MachineTable(
+        rows=tuple(sorted(rows, key=_order)), paused=tuple(sorted(nodes)), read_failures=failures
+    )
 
 
 def _seen(found: tuple[Body, ...] | ReadFailure) -> tuple[Body, ...]:

@@ -18,11 +18,13 @@ _WORDS: Mapping[str, str] = {
     MachineOutcome.MOVES: "moves",
     MachineOutcome.STARTED_AGAIN: "is stopped and started again",
     MachineOutcome.STOPPED: "is stopped",
+    MachineOutcome.MAY_BLOCK: "may block the drain",
     MachineOutcome.BLOCKS: "blocks the drain",
     MachineOutcome.OFF: "is off",
 }
 _GRAVITY = (
     MachineOutcome.BLOCKS,
+    MachineOutcome.MAY_BLOCK,
     MachineOutcome.STOPPED,
     MachineOutcome.STARTED_AGAIN,
     MachineOutcome.MOVES,
@@ -35,6 +37,7 @@ def machines_model(table: MachineTable) -> Model:
     return {
         "counts": {outcome.value: count for outcome, count in table.counts.items()},
         "rows": [_row(row) for row in table.rows],
+        "pausedNodes": list(table.paused),
         "readFailures": [failure.why for failure in table.read_failures],
     }
 
@@ -58,6 +61,12 @@ def machine_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
         yield from aligned([_HEADING, *(line for row in shown for line in _lines(row))])
     if model["rows"]:
         yield machine_count_line(model)
+    if model["pausedNodes"]:
+        yield _paused_line(model)
+
+
+def _paused_line(model: Model) -> str:
+    return f"drained only once they are resumed, as the plan pauses before them: {', '.join(model['pausedNodes'])}"
 
 
 def machine_blocks(model: Model) -> Iterator[Block]:
@@ -65,6 +74,8 @@ def machine_blocks(model: Model) -> Iterator[Block]:
     if not model["rows"]:
         return
     yield from ("#### Virtual machines", "", f"**{machine_count_line(model)}**")
+    if model["pausedNodes"]:
+        yield from ("", cell(_paused_line(model)))
     lines = [tuple(map(cell, line)) for row in sorted(model["rows"], key=_gravity) for line in _lines(row)]
     yield Table(heading=("node", "VM", "when it is drained", "why"), rows=lines, noun=("line", "lines"))
 

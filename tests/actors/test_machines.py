@@ -132,6 +132,27 @@ def test_one_that_never_succeeds_holds_the_job() -> None:
     assert host(play, "player-1") == ECHO_1
 
 
+def test_a_virtual_gpu_that_the_detector_does_not_see_holds_the_job_until_somebody_stops_it() -> None:
+    """As in harvester/harvester#10388."""
+    play = Play("paused-node")
+    devices = {"domain": {"devices": {"hostDevices": None, "gpus": [{"name": "gpu1", "deviceName": "nvidia.com/GRID"}]}}}
+    play.patch(play.get(VMI, "transcoder-1", "media"), {"spec": devices})
+    (manifest,) = play.rendered.manifests(f"NodeUpgrade/PreDrain/{ECHO_2}")
+    job = play.create(manifest.body)
+    assert not play.run(until=lambda: condition(play.again(job), "Complete"))
+    assert (host(play, "transcoder-1"), listed(play)) == (ECHO_2, {})
+    play.patch(play.get(VM, "transcoder-1", "media"), {"spec": {"runStrategy": "Halted"}})
+    assert play.run(until=lambda: condition(play.again(job), "Complete"))
+
+
+def test_a_cd_rom_keeps_no_machine_from_being_moved() -> None:
+    play = Play("paused-node")
+    disks = [{"name": "iso", "cdrom": {"bus": "sata"}}]
+    play.patch(play.get(VMI, "player-1", "media"), {"spec": {"domain": {"devices": {"disks": disks}}}})
+    pre_drain(play, ECHO_1)
+    assert host(play, "player-1") == ECHO_2
+
+
 def test_a_job_that_fails_has_done_nothing() -> None:
     play = Play("paused-node", fault("fail", "pre-drain"))
     play.apply(f"NodeUpgrade/PreDrain/{ECHO_3}")

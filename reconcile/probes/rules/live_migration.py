@@ -8,7 +8,7 @@ Migration" of its documentation), what the other nodes lack (`migration_fit`), a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,12 +106,14 @@ class MigrationTargets:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
     """A reason for which an instance cannot be moved. `detected`: Harvester's detector stops a machine for it. `waits`:
-    nothing stops it for that, since room may be made."""
+    nothing stops it for that, since room may be made. `migrates`: Harvester's documentation counts it, and KubeVirt
+    migrates the instance all the same."""
 
     reason: str
     text: str
     detected: bool
     waits: bool
+    migrates: bool
 
 
 def obstacles(instance: Body, targets: MigrationTargets) -> tuple[Obstacle, ...]:
@@ -123,11 +125,18 @@ def obstacles(instance: Body, targets: MigrationTargets) -> tuple[Obstacle, ...]
 
 def _obstacles(instance: Body, targets: MigrationTargets) -> Iterator[Obstacle]:
     if len(targets) == 1:
-        yield Obstacle(reason="OnlyNode", text=_ALONE, detected=True, waits=False)
+        yield Obstacle(reason="OnlyNode", text=_ALONE, detected=True, waits=False, migrates=False)
         return
     for row in _TABLE:
         if text := row.why(instance, targets):
-            yield Obstacle(reason=row.reason, text=text, detected=row.detected, waits=row.waits)
+            yield Obstacle(
+                reason=row.reason, text=text, detected=row.detected, waits=row.waits, migrates=row.migrates
+            )
+
+
+def is_overlooked(found: Collection[Obstacle]) -> bool:
+    """True if KubeVirt cannot migrate the instance, and Harvester's detector does not stop it for any of these."""
+    return not any(each.detected for each in found) and any(not (each.migrates or each.waits) for each in found)
 
 
 def runs(instance: Body) -> bool:
@@ -247,6 +256,7 @@ class _Row:
     why: Callable[[Body, MigrationTargets], str]
     detected: bool = False
     waits: bool = False
+    migrates: bool = False
 
 
 _TABLE = (
@@ -257,6 +267,6 @@ _TABLE = (
     _Row(reason="NoRoom", why=_no_room, waits=True),
     _Row(reason="GPUs", why=_gpus),
     _Row(reason="PinnedCPUs", why=_pinned_cpus),
-    _Row(reason="CDROM", why=_cd_roms),
+    _Row(reason="CDROM", why=_cd_roms, migrates=True),
     _Row(reason="NotLiveMigratable", why=_kubevirt),
 )

@@ -6,7 +6,7 @@ machines whose eviction strategy allows it. The drain waits forever for machines
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -17,6 +17,7 @@ from reconcile.probes.rules.call import RuleCall, all_of, listed
 from reconcile.probes.rules.live_migration import (
     MigrationTargets,
     Obstacle,
+    is_overlooked,
     is_restored,
     is_the_upgrades,
     is_waited_for,
@@ -32,6 +33,8 @@ MACHINES = Group(api_version="kubevirt.io/v1", kind="VirtualMachine")
 KUBEVIRTS = Group(api_version="kubevirt.io/v1", kind="KubeVirt")
 _MOVED = ("LiveMigrate", "LiveMigrateIfPossible")
 _NOT_MOVED = "None"  # KubeVirt's own default
+OVERLOOKED = "the upgrade's detector does not stop it for that, and its node's drain waits until somebody does"
+_MIGRATES = "KubeVirt may migrate it all the same"
 _FAILED = "its instance has failed and is still there, and the drain waits until it is gone"
 
 
@@ -41,17 +44,17 @@ class MachineOutcome(StrEnum):
     MOVES = "moves"
     STARTED_AGAIN = "startedAgain"
     STOPPED = "stopped"
+    MAY_BLOCK = "mayBlock"
     BLOCKS = "blocks"
     OFF = "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """`why` is in our words, one text a reason; `obstacles` are those of the table of live migration."""
+    """`why` is in our words, one text a reason."""
 
     outcome: MachineOutcome
     why: tuple[str, ...] = ()
-    obstacles: tuple[Obstacle, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,27 +73,31 @@ class Drain:
         if not runs(instance):
             return Fate(outcome=MachineOutcome.BLOCKS, why=(_FAILED,))
         found = obstacles(instance, self.targets)
-        if not found:
-            return self._moved(instance)
-        why = tuple(each.text for each in found)
-        if all(each.waits for each in found):
-            why = (*why, "its node's drain waits until it can be moved")
-            return Fate(outcome=MachineOutcome.BLOCKS, why=why, obstacles=found)
-        if not has_machine:
-            why = (*why, "it has no VirtualMachine through which it could be stopped")
-            return Fate(outcome=MachineOutcome.BLOCKS, why=why, obstacles=found)
-        if not self.restores:
-            return Fate(outcome=MachineOutcome.STOPPED, why=why, obstacles=found)
-        if is_restored(instance):
-            return Fate(outcome=MachineOutcome.STARTED_AGAIN, why=why, obstacles=found)
-        return Fate(outcome=MachineOutcome.STOPPED, why=(*why, "it is paused, and stays off"), obstacles=found)
+        if all(each.migrates for each in found):
+            return self._moved(instance, tuple(each.text for each in found))
+        outcome, more = self._kept(instance, found, has_machine)
+        return Fate(outcome=outcome, why=(*(each.text for each in found), *more))
 
-    def _moved(self, instance: Body) -> Fate:
+    def _kept(self, instance: Body, found: Collection[Obstacle], has_machine: bool) -> tuple[MachineOutcome, list[str]]:
+        """Of a machine that KubeVirt does not move; the reasons beside what was found."""
+        if all(each.waits or each.migrates for each in found):
+            return MachineOutcome.BLOCKS, ["its node's drain waits until it can be moved"]
+        if not has_machine:
+            return MachineOutcome.BLOCKS, ["it has no VirtualMachine through which it could be stopped"]
+        if is_overlooked(found):
+            return MachineOutcome.MAY_BLOCK, [OVERLOOKED]
+        if not self.restores:
+            return MachineOutcome.STOPPED, []
+        if is_restored(instance):
+            return MachineOutcome.STARTED_AGAIN, []
+        return MachineOutcome.STOPPED, ["it is paused, and stays off"]
+
+    def _moved(self, instance: Body, why: tuple[str, ...]) -> Fate:
         strategy = look_up(instance, ("spec", "evictionStrategy")) or self.eviction_strategy
         if strategy in _MOVED:
-            return Fate(outcome=MachineOutcome.MOVES)
-        why = f"its eviction strategy is {strategy}, so KubeVirt does not migrate it, and nothing stops it"
-        return Fate(outcome=MachineOutcome.BLOCKS, why=(why,))
+            return Fate(outcome=MachineOutcome.MOVES, why=why)
+        not_moved = f"its eviction strategy is {strategy}, so KubeVirt does not migrate it, and nothing stops it"
+        return Fate(outcome=MachineOutcome.BLOCKS, why=(*why, not_moved))
 
 
 def default_strategy(kubevirts: Iterable[Body]) -> str:
@@ -137,7 +144,10 @@ def can_be_moved(call: RuleCall) -> Verdict:
 def _can_be_moved(instance: Body, targets: MigrationTargets) -> Verdict:
     """Room may be made for those that nothing else keeps; whether they leave their node is another check's."""
     found = [each for each in obstacles(instance, targets) if not each.waits]
-    return failed("; ".join(each.text for each in found), ref_of(instance)) if found else passed("it can be moved")
+    if not found:
+        return passed("it can be moved")
+    more = [OVERLOOKED] if is_overlooked(found) else [_MIGRATES] if all(each.migrates for each in found) else []
+    return failed("; ".join([*(each.text for each in found), *more]), ref_of(instance))
 
 
 def leave(call: RuleCall) -> Verdict:
@@ -161,16 +171,15 @@ def _leaves(instance: Body, drain: Drain, known: frozenset[tuple[str, str]]) -> 
 
 
 def overlooked(call: RuleCall) -> Verdict:
-    """Every instance that KubeVirt cannot migrate, or that no node takes, is one that Harvester's detector stops."""
+    """Every instance that KubeVirt cannot migrate is one that Harvester's detector stops."""
     return _each_that_runs(call, _overlooked)
 
 
 def _overlooked(instance: Body, targets: MigrationTargets) -> Verdict:
     found = obstacles(instance, targets)
-    words = [each.text for each in found if each.reason in ("NotLiveMigratable", "NoFittingNode")]
-    if not words or any(each.detected for each in found):
+    if not is_overlooked(found):
         return passed("it is stopped or can be moved")
-    return failed(words[0], ref_of(instance))
+    return failed("; ".join(each.text for each in found if not each.migrates), ref_of(instance))
 
 
 def _each_that_runs(call: RuleCall, judged: Callable[[Body, MigrationTargets], Verdict]) -> Verdict:

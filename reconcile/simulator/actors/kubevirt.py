@@ -81,7 +81,7 @@ class KubeVirt:
         if "LiveMigrate" not in (strategy.get("workloadUpdateMethods") or ()):
             return
         targets = MigrationTargets(self._client.all(NODE))
-        free = [each for each in outdated if not obstacles(each, targets)]
+        free = [each for each in outdated if all(it.migrates for it in obstacles(each, targets))]
         moved = [name_of(each) for each in free if self._machines.move(each, now, "by KubeVirt's workload updater")]
         if moved:
             self._context.log.add(now, SimulationEventType.MIGRATION_STORM, NAME, detail=", ".join(moved))

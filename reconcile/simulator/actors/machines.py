@@ -163,7 +163,7 @@ class Machines:
         strategy = str(instance["spec"].get("evictionStrategy") or "")
         if here is None or not _is_drained(here) or not strategy.startswith("LiveMigrate"):
             return
-        if obstacles(instance, MigrationTargets(self._client.all(NODE))):
+        if any(not each.migrates for each in obstacles(instance, MigrationTargets(self._client.all(NODE)))):
             return
         failed = self._failed_migrations(instance)
         migration = self._currentmigration_of(instance, failed)
