@@ -126,7 +126,8 @@ def test_people_see_those_that_do_not_just_move() -> None:
     assert list(machine_lines(machines_model(table(NODES, None, "VirtualMachineInstance")))) == []
     restored = machines_model(table(bodies, RESTORES))
     assert machine_count_line(restored) == (
-        "6 virtual machines: 2 move, 1 is stopped and started again, 1 may block the drain, 1 blocks the drain, 1 is off"
+        "6 virtual machines: 2 move, 1 is stopped and started again, 1 may block the drain, 1 blocks the drain, "
+        "1 is off"
     )
 
 

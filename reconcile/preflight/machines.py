@@ -91,9 +91,7 @@ def machine_table(look: Look, plan: Body) -> MachineTable:
     known = None if isinstance(read[MACHINES], ReadFailure) else machine_names(instances, machines)
     rows = [*_running(instances, drain, known), *_off(machines, instances)]
     nodes = {row.node for row in rows}.intersection(map(str, objects.items(look_up(plan, _PAUSE_NODES))))
-    return MachineTable(
-        rows=tuple(sorted(rows, key=_order)), paused=tuple(sorted(nodes)), read_failures=failures
-    )
+    return MachineTable(rows=tuple(sorted(rows, key=_order)), paused=tuple(sorted(nodes)), read_failures=failures)
 
 
 def _seen(found: tuple[Body, ...] | ReadFailure) -> tuple[Body, ...]:

@@ -129,9 +129,7 @@ def _obstacles(instance: Body, targets: MigrationTargets) -> Iterator[Obstacle]:
         return
     for row in _TABLE:
         if text := row.why(instance, targets):
-            yield Obstacle(
-                reason=row.reason, text=text, detected=row.detected, waits=row.waits, migrates=row.migrates
-            )
+            yield Obstacle(reason=row.reason, text=text, detected=row.detected, waits=row.waits, migrates=row.migrates)
 
 
 def is_overlooked(found: Collection[Obstacle]) -> bool:

@@ -159,7 +159,7 @@ class UpgradeJobEffects:
     # ------------------------------------------------------------------------------------- pre-drain and single node
 
     def _empty(self, task: Task, now: datetime) -> bool:
-        """Stops what upstream's detector knows, once it is written down; what can move is moved because of the taint."""
+        """Stops what upstream's detector knows, once it is written down; what can move moves because of the taint."""
         targets = MigrationTargets(self._client.all(NODE))
         tied = [each for each in self._machines.on(task.node) if any(it.detected for it in obstacles(each, targets))]
         self._stop(task, tied)
