@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Any
 
 from reconcile.borrow.loan import Loan
@@ -40,6 +41,24 @@ def decides_the_same(then: Observation, now: Observation, decision: Decision, ca
         and _reported(now) == _reported(then)
         and all([now.attended(since) > limit] == [past] for since, limit, past in (*cache.timed, *waits))
     )
+
+
+def steady_for(observation: Observation, decision: Decision, cache: DecisionCache) -> float | None:
+    """The seconds for which a decision that was just made, and did nothing, stays the same as long as all that was read
+    does; None where the next one may be another at any time."""
+    may_differ = (
+        decision.again
+        or decision.events
+        or decision.passes != observation.passes
+        or observation.errors
+        or observation.fetch_failures
+        or any(wait.check is not None for wait in decision.waits)  # a check judges by the time as well
+    )
+    if may_differ:
+        return None
+    limits = (*cache.timed, *((wait.counted, wait.limit, wait.slow) for wait in decision.waits))
+    ahead = {(since, limit) for since, limit, past in limits if since and limit is not None and not past}
+    return min((limit - observation.attended(since) for since, limit in ahead), default=inf)
 
 
 def _reported(observation: Observation) -> tuple[Any, ...]:

@@ -39,8 +39,14 @@ _HEAVY: Mapping[str, tuple[str, ...]] = {
 def with_causes(done: Round, deps: ReconcilerDeps, memory: Memory, decided_with: tuple[str, ...]) -> Round:
     """The round, with the causes of its waits in `memory`. Another round follows if they are not those that it was
     decided with. Raises `Away` and its like."""
-    found = memory.causes = _causes_of_waits(done, deps, memory.causes, deps.now())
-    return replace(done, again=True) if found is not None and found.texts != decided_with else done
+    now = deps.now()
+    found = memory.causes = _causes_of_waits(done, deps, memory.causes, now)
+    if found is None:
+        return done
+    if found.texts != decided_with:
+        return replace(done, again=True, steady=None)
+    left = _AGAIN - (now - found.at).total_seconds()
+    return done if done.steady is None else replace(done, steady=min(done.steady, left))
 
 
 def _causes_of_waits(

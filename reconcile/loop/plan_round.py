@@ -19,7 +19,7 @@ from reconcile.decide.decision import Decision, recorded
 from reconcile.decide.decision_cache import DecisionCache
 from reconcile.decide.observation import FetchFailure, Observation, OtherUpgrades
 from reconcile.decide.plan import decide, is_over
-from reconcile.decide.unchanged import decides_the_same
+from reconcile.decide.unchanged import decides_the_same, steady_for
 from reconcile.loop.active_plan import beside_of, blocker_of, lent_by_others, rival_of
 from reconcile.loop.degraded_causes import with_causes
 from reconcile.loop.deps import ReconcilerDeps
@@ -110,8 +110,15 @@ class PlanRound:
             unrendered=unrendered,
             again=(decision.again or bool(observation.errors)) and not self.memory.errors and not behind,
             recheck=_BEHIND if behind else decision.recheck,
+            steady=self._steady(seen, decision) if after == before and not results else None,
         )
         return with_causes(done, self.deps, self.memory, observation.causes)
+
+    def _steady(self, seen: Seen, decision: Decision) -> float | None:
+        """A reading is another one each time."""
+        if seen.snapshot.readings or self.memory.errors:
+            return None
+        return steady_for(seen.observation, decision, self.memory.cache)
 
     def look(self) -> Round:
         try:

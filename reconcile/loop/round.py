@@ -60,7 +60,8 @@ class Memory:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
     """The result of one round. `decision` is None where the plan is gone or could not be rendered; `problems` are what
-    the cluster or a template refused, and `unrendered` those of templates, because of which no step begins."""
+    the cluster or a template refused, and `unrendered` those of templates, because of which no step begins. Another
+    round within `steady` seconds comes to the same if nothing in the cluster changes; None where that is not known."""
 
     name: str
     plan: Body | None = None
@@ -71,6 +72,7 @@ class Round:
     unrendered: tuple[Problem, ...] = ()
     again: bool = False
     recheck: float | None = None
+    steady: float | None = None
 
     @property
     def over(self) -> bool:

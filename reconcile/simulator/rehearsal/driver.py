@@ -69,21 +69,25 @@ class SimulationDriver:
         outage_clock: OutageClock,
         *,
         has_news: Callable[[], bool],
+        state: Callable[[], object],
         settle: Callable[[], object],
         on_round: Callable[[Round], None],
     ) -> None:
-        """`has_news`: whether watches have brought anything since it was last asked. `settle` lets the cluster's own
-        controllers finish what they do at once (garbage collection)."""
+        """`has_news`: whether watches have brought anything since it was last asked. `state` is another value whenever
+        anything in the cluster has changed. `settle` lets the cluster's own controllers finish what they do at once
+        (garbage collection)."""
         self._reconciler = reconciler
         self._participants = participants
         self._clock = clock
         self._outage_clock = outage_clock
         self._has_news = has_news
+        self._state = state
         self._settle = settle
         self._on_round = on_round
         self._begun = self._news_at = self._progress_at = clock.now()
         self._queue = WorkQueue(self._seconds, lambda: 0.0)
         self._is_patient = False
+        self._steady: tuple[Round, object, datetime] | None = None
 
     def run(self, name: str, limit: timedelta) -> Ending:
         """Until the plan is over, nothing moves any more, or `limit` of simulated time has passed."""
@@ -113,7 +117,7 @@ class SimulationDriver:
         moved, done = False, None
         for _ in range(_ROUNDS_AT_ONCE):
             again = False
-            if self._is_needed(name):
+            if self._is_needed(name) and not self._is_settled(name):
                 done = self._round(name)
                 again = done is not None and not done.problems and done.again
                 self._schedule(name, done)
@@ -132,8 +136,20 @@ class SimulationDriver:
         wait = self._queue.next_in()
         return wait is not None and wait <= 0 and self._queue.take() == name
 
+    def _is_settled(self, name: str) -> bool:
+        """True if the round would be the last one again: nothing has changed since, and no wait's time is up. Of most
+        waits a rehearsal looks at nothing else."""
+        if self._steady is None:
+            return False
+        last, state, until = self._steady
+        if state != self._state() or self._clock.now() > until:
+            return False
+        self._schedule(name, last)
+        return True
+
     def _round(self, name: str) -> Round | None:
         """None while the API server is away, or where it refused what a round cannot go without."""
+        self._steady, state = None, self._state()
         try:
             done = self._reconciler.round(name)
         except (Away, Throttled):
@@ -142,6 +158,8 @@ class SimulationDriver:
         except ClusterError:
             return None
         self._outage_clock.found()
+        if done.steady is not None and not done.problems and state == self._state():
+            self._steady = done, state, self._clock.now() + timedelta(seconds=min(done.steady, _WINDOW))
         self._on_round(done)
         return done
 

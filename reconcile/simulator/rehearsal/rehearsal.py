@@ -143,6 +143,7 @@ class Rehearsal:
             self.clock,
             self.outage_clock,
             has_news=(source or self.source).has_news,
+            state=lambda: (self.cluster.store.version, self.client.faults.cuts),
             settle=self.cluster.collect,
             on_round=on_round,
         )
