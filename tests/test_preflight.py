@@ -139,6 +139,16 @@ def test_a_misspelt_check_and_a_node_that_is_not_there_are_named(capsys: pytest.
     assert (status, "'tomorrow' is not a time" in text) == (2, True)
 
 
+def test_a_named_check_that_is_not_carried_out_at_that_time_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+    files(nodes=NODES)
+    status, text = asked(capsys, "nodes.yaml", "--check", "node-schedulable", "--check", "upgraded-kubernetes")
+    assert status == 2
+    assert "check upgraded-kubernetes is carried out at after, not at create, start, " in text
+    assert "`upgradeplan preflight --check upgraded-kubernetes --when after` carries it out" in text
+    assert asked(capsys, "nodes.yaml", "--check", "node-schedulable", "--when", "beforeNode")[0] == 2
+    assert "not at after" in verified(capsys, "--check", "vm-devices")
+
+
 @pytest.mark.slow
 def test_checks_of_another_time_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     files(nodes=NODES)

@@ -14,10 +14,11 @@ import pytest
 from schemas.definitions import CRDS, openapi
 from schemas.strict import refused
 from schemas.structural import PRESERVE
-from support.preflight_cases import CASES, answer, case, checks, paths
+from support.preflight_cases import CASES, PreflightCase, answer, case, checks, paths
 from support.rendered_plans import ROOT, templates
 
 from reconcile.cli.checked_inputs import BEFORE
+from reconcile.preflight.accepting import ACCEPT_RISK, SKIP_WEBHOOK
 from reconcile.preflight.check_result import FOUND, CheckOutcome, CheckResult
 from renderer.assemble import open_template_set
 from renderer.catalog.check_rules import wrong_with
@@ -94,6 +95,53 @@ def test_every_check_has_its_cases(check: str) -> None:
         assert [name for name in by if "accept-risk" not in name and "skip-webhook" not in name], "the override's case"
     if declared.applies:
         assert CheckOutcome.NOT_APPLICABLE in outcomes
+
+
+FINDS_NOTHING = (CheckOutcome.PASSED, CheckOutcome.NOT_APPLICABLE)
+SKIPPED_TIMES = (CheckTime.CREATE, CheckTime.START)
+SEEN_IN_ANY_CASE = ("version-or-image-given", "version-exists", "image-name", "image-exists", "other-plan-in-progress")
+"""Without a Version or an image nothing can run, and neither can two plans."""
+NEVER_SKIPPED = ("disk-headroom", "disk-not-full", "api-server-certificates", "maintenance-window")
+
+
+def cases_of(check: str) -> list[PreflightCase]:
+    """Those in which something is found or could not be seen, be there a plan or not, and nothing accepts it."""
+    found = [case(path) for path in PATHS if path.parent.name == check]
+    return [each for each in found if answer(each, {}).outcome not in (*FINDS_NOTHING, CheckOutcome.ACCEPTED)]
+
+
+@pytest.mark.parametrize("check", sorted(checks()))
+def test_its_id_accepts_what_is_found_and_what_could_not_be_seen(check: str) -> None:
+    """Whatever the case; unless nothing accepts the check."""
+    declared, outcomes = checks()[check].check, set()
+    for each in cases_of(check):
+        before, after = answer(each, {}), answer(each, {ACCEPT_RISK: f"some-other, {check}"})
+        assert answer(each, {ACCEPT_RISK: f"some-other-{check}"}) == before
+        assert (after.findings, after.read_failures) == (before.findings, before.read_failures), "it is still told"
+        assert after.outcome is (CheckOutcome.ACCEPTED if declared.acceptable else before.outcome)
+        assert not after.holds or not declared.acceptable
+        outcomes.add(before.outcome)
+    assert FOUND[declared.severity] in outcomes
+    assert outcomes <= {FOUND[declared.severity], CheckOutcome.UNKNOWN}
+
+
+@pytest.mark.parametrize("check", sorted(checks()))
+def test_skip_webhook_accepts_what_is_asked_at_creation_and_no_more(check: str) -> None:
+    declared = checks()[check].check
+    skips = declared.acceptable and CheckTime.CREATE in declared.when
+    for each in cases_of(check):
+        for time in declared.when:
+            result = answer(each, {SKIP_WEBHOOK: "true"}, time)
+            assert (result.outcome is CheckOutcome.ACCEPTED) is (skips and time in SKIPPED_TIMES), time
+        assert answer(each, {SKIP_WEBHOOK: "false"}) == answer(each, {})
+    assert not (skips and check in (*SEEN_IN_ANY_CASE, *NEVER_SKIPPED))
+
+
+def test_the_limits_of_skip_webhook_name_checks_that_there_are() -> None:
+    assert {*SEEN_IN_ANY_CASE, *NEVER_SKIPPED} - set(checks()) == set()
+    assert [
+        check for check in checks() if check.startswith("host-") and CheckTime.CREATE in checks()[check].check.when
+    ] == []
 
 
 @pytest.mark.slow

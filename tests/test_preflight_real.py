@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,3 +100,37 @@ def test_with_them_every_call_is_permitted_and_every_permission_is_used(reader: 
         for verb in rule["verbs"]
     }
     assert granted - used == SELDOM
+
+
+def test_what_may_not_be_read_leaves_the_other_checks_their_answers(reader: Asked, roles: list[Body]) -> None:
+    """Also where rendering starts from it: a finding still blocks, and the rule is named."""
+    refused = ("nodes", "settings", "versions", "machines")
+    fewer = [{**role, "rules": [rule for rule in role["rules"] if not _reads(rule, refused)]} for role in roles]
+    items: list[Any] = [*fewer, *map(bound, roles)]
+    reader.plane.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    volume = {
+        "apiVersion": "longhorn.io/v1beta2",
+        "kind": "Volume",
+        "metadata": {"name": "faulted", "namespace": "longhorn-system"},
+        "spec": {"numberOfReplicas": 3},
+        "status": {"state": "attached", "robustness": "faulted"},
+    }
+    site = CommandSite(reader.plane, ("--kubeconfig", str(reader.kubeconfig)))
+    path = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system/volumes"
+    reader.plane.api.create(path, volume)
+    reader.plane.api.patch(f"{path}/faulted/status", {"status": volume["status"]})
+    done = site.run("preflight", "--plan", PLAN, "-o", "json")
+    reader.plane.api.delete(f"{path}/faulted")
+    found = json.loads(done.stdout)
+    outcomes = {check["id"]: check["outcome"] for check in found["checks"]}
+    assert (done.returncode, outcomes["volume-faulted"]) == (1, "blocked")
+    assert {outcomes[id_] for id_ in ("node-ready", "server-version", "version-exists", "machine-running")} == {
+        "unknown"
+    }
+    remedies = [warning["remedy"] for warning in found["warnings"]]
+    assert [any(f'"resources": ["{resource}"]' in remedy for remedy in remedies) for resource in refused] == [True] * 4
+    assert preflight(reader)[0] == 3
+
+
+def _reads(rule: Any, resources: Sequence[str]) -> bool:
+    return rule["apiGroups"] != ["longhorn.io"] and not {*resources}.isdisjoint(rule["resources"])

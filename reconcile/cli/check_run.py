@@ -12,7 +12,7 @@ import click
 
 from reconcile.cli.catalogue import template_set_in
 from reconcile.cli.connect import Command, Target, wall_clock
-from renderer.cli.answer import Model, answer
+from renderer.cli.answer import Model, answer, warn
 from renderer.cli.input_options import InputOptions
 from renderer.errors import ExitCode, problem
 from renderer.model.check import CheckTime
@@ -21,12 +21,10 @@ from renderer.model.document_type import DocumentType
 if TYPE_CHECKING:
     from reconcile.loop.deps import ReconcilerDeps
     from reconcile.observe.source import Source
-    from reconcile.preflight.check_context import CheckContext
     from reconcile.preflight.check_result import CheckReport
     from reconcile.preflight.machines import MachineTable
     from reconcile.probes.look import Look
     from reconcile.report.preflight_report import CheckWords
-    from renderer.assemble import TemplateSet
     from renderer.catalog.checks import DeclaredCheck
     from renderer.errors import Problem
     from renderer.model.ref import Body
@@ -84,12 +82,12 @@ def _look_at_files(asked: CheckQuestion) -> CheckAnswers:
     from reconcile.preflight.check_context import checks_of
     from reconcile.preflight.machines import machine_table
     from reconcile.preflight.on_inputs import check_inputs, given_in
-    from reconcile.preflight.selecting import checks_named
+    from reconcile.preflight.selecting import checks_at
     from renderer.cli.input_options import read_form
 
     inputs, tree = read_form(asked.given)
     template_set = template_set_in(tree)
-    checks = checks_named(checks_of(template_set.catalog), asked.ids)
+    checks = checks_at(checks_of(template_set.catalog), asked.ids, asked.when)
     plan, look = inputs.plan.body if inputs.plan else {}, given_in(inputs, template_set.catalog.kinds)
     return CheckAnswers(
         plan=str(plan["metadata"]["name"]) if plan else "",
@@ -102,28 +100,32 @@ def _look_at_cluster(asked: CheckQuestion) -> CheckAnswers:
     """The same for a cluster; a plan and a release may be given as files."""
     from reconcile.cli.connect import connect_to, template_set_of
     from reconcile.cli.parts import parts_on
-    from reconcile.observe.facts import Unreadable
+    from reconcile.observe.facts import Unreadable, readable_and_refused
     from reconcile.observe.kept_fields import for_checks
     from reconcile.observe.snapshot import judge
     from reconcile.observe.source import DirectSource
-    from reconcile.preflight.check_context import checks_of
+    from reconcile.preflight.check_context import check_context, checks_of
     from reconcile.preflight.machines import machine_table
     from reconcile.preflight.rounds import CheckRounds
     from reconcile.preflight.running_plan import SeldomLook
-    from reconcile.preflight.selecting import checks_named, require_node
+    from reconcile.preflight.selecting import checks_at, require_node
     from renderer.cli.input_options import read_form
 
     template_set = template_set_of(asked.target.templates)
-    checks = checks_named(checks_of(template_set.catalog), asked.ids)
+    checks = checks_at(checks_of(template_set.catalog), asked.ids, asked.when)
     inputs = read_form(asked.given)[0] if asked.given.names_inputs else None
     parts = parts_on(connect_to(asked.target), template_set)
     release = inputs.release.body if inputs and inputs.release else None
     try:
         plan = inputs.plan.body if inputs and inputs.plan else _plan_there(parts, asked.given.plan or asked.given.name)
-        context = context_on(parts, template_set, plan, asked.now, release)
-    except Unreadable as error:
+    except Unreadable as error:  # without it nobody knows which risks are accepted
         raise Unreadable(dict.fromkeys((*error.problems, *_unreadable(parts.source, checks)))) from None
+    found, refused = readable_and_refused(parts.source, plan or {})
+    context = check_context(template_set, parts.schemas, asked.now, plan=plan, release=release, objects=found)
+    if asked.node and refused:
+        raise Unreadable(refused)
     require_node(asked.node, context.names.nodes)
+    warn(refused)
     rounds = CheckRounds(checks, context, asked.when, asked.node)
 
     def look_at(look: Look) -> CheckAnswers:
@@ -136,17 +138,6 @@ def _look_at_cluster(asked: CheckQuestion) -> CheckAnswers:
 
     source = DirectSource(parts.cluster, parts.kinds, for_checks)
     return judge(look_at, source, parts.readings).answer
-
-
-def context_on(
-    parts: ReconcilerDeps, template_set: TemplateSet, plan: Body | None, now: datetime, release: Body | None = None
-) -> CheckContext:
-    """The context in which checks of this cluster run."""
-    from reconcile.observe.facts import gather
-    from reconcile.preflight.check_context import check_context
-
-    objects = gather(parts.source, plan or {})
-    return check_context(template_set, parts.schemas, now, plan=plan, release=release, objects=objects)
 
 
 def _unreadable(source: Source, checks: Iterable[DeclaredCheck]) -> Iterator[Problem]:

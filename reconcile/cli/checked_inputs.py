@@ -34,21 +34,23 @@ def checked(inputs: Inputs, template_set: TemplateSet) -> CheckReport | None:
 
 
 def unknown_model(report: CheckReport | None, given: InputOptions) -> Model | None:
-    """The number of checks and of those that could not look, and the command that says more; None where none was
-    asked."""
+    """The number of checks, those that could not be evaluated, and the command that says more; None where none was
+    carried out."""
     from reconcile.preflight.check_result import CheckOutcome
 
     if report is None:
         return None
-    unknown = report.counts[CheckOutcome.UNKNOWN]
-    return {"checks": len(report.results), "unknown": unknown, "next": _command(given) if unknown else ""}
+    ids = [result.check.id for result in report.results if result.outcome is CheckOutcome.UNKNOWN]
+    following = _command(given) if ids else ""
+    return {"checks": len(report.results), "unknown": len(ids), "ids": ids, "next": following}
 
 
 def unknown_lines(model: Model | None) -> list[str]:
-    """The same in a line; none where every check could look."""
+    """The same in two lines; none where every check could be evaluated."""
     if not model or not model["unknown"]:
         return []
-    return [f"pre-flight: {model['unknown']} of {model['checks']} checks could not be evaluated; next: {model['next']}"]
+    counts = f"{model['unknown']} of {model['checks']} checks could not be evaluated"
+    return [f"pre-flight: {counts}; next: {model['next']}", f"  not evaluated: {', '.join(model['ids'])}"]
 
 
 def _command(given: InputOptions) -> str:

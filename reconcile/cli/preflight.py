@@ -11,7 +11,6 @@ from reconcile.cli.check_run import (
     CheckQuestion,
     answers_to,
     check_options,
-    context_on,
     show_answers,
     time_from,
 )
@@ -99,12 +98,14 @@ def preflight(
 
 def needs_on_cluster(parts: ReconcilerDeps, template_set: TemplateSet, plan: Body | None) -> tuple[Group | Ref, ...]:
     """All that the checks look at on this cluster, be the plan there or not."""
+    from reconcile.observe.facts import gather
     from reconcile.observe.snapshot import judge
-    from reconcile.preflight.check_context import checks_of
+    from reconcile.preflight.check_context import check_context, checks_of
     from reconcile.preflight.looked_at import looked_at
     from reconcile.preflight.rounds import CheckRounds
 
     checks = checks_of(template_set.catalog)
-    context = context_on(parts, template_set, plan, wall_clock())
+    objects = gather(parts.source, plan or {})
+    context = check_context(template_set, parts.schemas, wall_clock(), plan=plan, objects=objects)
     judged = judge(CheckRounds(checks, context, BEFORE).report, parts.source, parts.readings)
     return looked_at(checks, judged.looked_at)

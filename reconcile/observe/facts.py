@@ -29,7 +29,7 @@ class Unreadable(Problems):
 
 def gather(source: Source, plan: Body) -> tuple[Body, ...]:
     """The objects. Raises `Unreadable`: half a cluster must not be rendered from."""
-    found, refused = _read(source, plan)
+    found, refused = readable_and_refused(source, plan)
     if refused:
         raise Unreadable(refused)
     return found
@@ -37,22 +37,16 @@ def gather(source: Source, plan: Body) -> tuple[Body, ...]:
 
 def what_is_readable(source: Source, plan: Body) -> tuple[Body, ...]:
     """Those objects that can be read; the caller reports the others."""
-    return _read(source, plan)[0]
+    return readable_and_refused(source, plan)[0]
 
 
 def refusals(source: Source, plan: Body) -> tuple[Problem, ...]:
     """All of that which cannot be read."""
-    return _read(source, plan)[1]
+    return readable_and_refused(source, plan)[1]
 
 
-def unreadable(what: str, read_failures: ReadFailure) -> Problem:
-    """`what` in words: `Node objects`, `Setting server-version`."""
-    return Problem(
-        reason="Unreadable", message=f"{what} cannot be read: {read_failures.why}", remedy=read_failures.remedy
-    )
-
-
-def _read(source: Source, plan: Body) -> tuple[tuple[Body, ...], tuple[Problem, ...]]:
+def readable_and_refused(source: Source, plan: Body) -> tuple[tuple[Body, ...], tuple[Problem, ...]]:
+    """Those objects that can be read, and a problem for each that cannot."""
     found: list[Body] = []
     refused: list[Problem] = []
     for group in _GROUPS:
@@ -68,6 +62,13 @@ def _read(source: Source, plan: Body) -> tuple[tuple[Body, ...], tuple[Problem, 
         elif body is not None:
             found.append(body)
     return tuple(found), tuple(refused)
+
+
+def unreadable(what: str, read_failures: ReadFailure) -> Problem:
+    """`what` in words: `Node objects`, `Setting server-version`."""
+    return Problem(
+        reason="Unreadable", message=f"{what} cannot be read: {read_failures.why}", remedy=read_failures.remedy
+    )
 
 
 def _refs(spec: Mapping[str, Any]) -> tuple[Ref, ...]:

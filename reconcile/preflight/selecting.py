@@ -7,7 +7,7 @@ from typing import Any
 
 from renderer.catalog.checks import DeclaredCheck
 from renderer.errors import Problem, Problems, problem
-from renderer.model.check import Check
+from renderer.model.check import Check, CheckTime
 from renderer.suggest import did_you_mean
 
 
@@ -26,6 +26,26 @@ def checks_named(checks: Sequence[DeclaredCheck], ids: Collection[str]) -> tuple
     if wrong:
         raise Problems(wrong)
     return tuple(known[name] for name in dict.fromkeys(ids)) if ids else tuple(checks)
+
+
+def checks_at(
+    checks: Sequence[DeclaredCheck], ids: Collection[str], when: Collection[CheckTime]
+) -> tuple[DeclaredCheck, ...]:
+    """The same of some times. Raises `Problems` for a check that is named and has none of them: that it was not carried
+    out must not look like an answer."""
+    chosen = checks_named(checks, ids)
+    wrong = [
+        Problem(
+            reason="NoSuchTime",
+            message=f"check {check.id} is carried out at {', '.join(check.when)}, not at {', '.join(when)}",
+            remedy=f"`upgradeplan preflight --check {check.id} --when {check.when[0]}` carries it out",
+        )
+        for check in (declared.check for declared in chosen)
+        if ids and not set(check.when).intersection(when)
+    ]
+    if wrong:
+        raise Problems(wrong)
+    return chosen
 
 
 def acceptable(checks: Sequence[DeclaredCheck], ids: Collection[str]) -> tuple[Check, ...]:

@@ -91,9 +91,16 @@ def _objects(head: Mapping[str, Any], bodies: list[Body]) -> Iterator[Body]:
         yield {"apiVersion": "harvesterhci.io/v1beta1", "kind": "Setting", "metadata": metadata, "value": head["from"]}
 
 
-def answer(case: PreflightCase) -> CheckResult:
-    """What the evaluator says."""
+def answer(
+    case: PreflightCase, annotations: Mapping[str, str] | None = None, when: CheckTime | None = None
+) -> CheckResult:
+    """What the evaluator says; for a plan with these annotations more, at one time instead of the case's."""
     declared, head = checks()[case.check], case.head
+    if annotations is not None:
+        given = head.get("plan", {})
+        metadata = given.get("metadata", {})
+        more = {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}
+        head = {**head, "plan": {**given, "metadata": more}}
     plan = _plan(head["plan"]) if "plan" in head else None
     if "facts" in head:
         document = without_lines(FACTS.document({"facts": head["facts"]}), "facts")
@@ -113,8 +120,8 @@ def answer(case: PreflightCase) -> CheckResult:
         release=head.get("release"),
         objects=case.bodies,
     )
-    when = [CheckTime(item) for item in head.get("when", declared.check.when)]
-    return run_check(declared, look, context, when, head.get("node"))
+    times = [when] if when else [CheckTime(item) for item in head.get("when", declared.check.when)]
+    return run_check(declared, look, context, times, head.get("node"))
 
 
 def _plan(parts: Mapping[str, Any]) -> Body:
