@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,17 @@ from typing import Any
 import pytest
 from support.rbac import READ_IN_TROUBLE
 from support.rehearsals import permissions, rehearsal_of, template_set
-from support.small_cluster import Small, rebooting, waiting_for_rancher
+from support.small_cluster import PRE_JOB, Small, being_prepared, rebooting, waiting_for_rancher, world
+from test_retry import ended as over
+from test_retry import import_fails, retry
 
 from reconcile.loop.journal import Journal
 from reconcile.loop.reconciler import Reconciler
 from reconcile.report.replay import replay
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
+from renderer.cli.program import run
 from renderer.model.ref import ref_of
+from renderer.yaml_io import dump
 
 pytestmark = pytest.mark.slow
 
@@ -145,3 +150,82 @@ def test_it_reads_no_more_than_it_may_and_uses_what_it_may_read() -> None:
 def unmarked_virt_handler() -> dict[str, Any]:
     metadata = {"name": "v", "namespace": "harvester-system", "labels": {"kubevirt.io": "virt-handler"}}
     return {**guarded_pod("n1"), "metadata": metadata}
+
+
+# -------------------------------------------------------------------------------------------------- a plan that fails
+
+FAILURE = "node n1 upgrade failed: Job has reached the specified backoff limit"
+
+
+def failing() -> Small:
+    """The pre-drain Job of n1 has failed, and the plan's failure is not final: an undo step runs."""
+    found = being_prepared()
+    found.end_job(PRE_JOB, failed=True, message="Job has reached the specified backoff limit")
+    found.rounds()
+    assert found.condition("Progressing")["status"] == "True"
+    return found
+
+
+def ended(found: Small) -> str:
+    found.end_plan("up-skip-manifest-remove")
+    found.rounds()
+    assert found.condition("Progressing")["status"] == "False"
+    return degraded(found)
+
+
+def test_the_cause_of_a_failure_comes_first_with_its_remedy() -> None:
+    found = failing()
+    text = ended(found)
+    assert text.startswith(f"Job harvester-system/{PRE_JOB} [n1] failed: Job has reached the specified backoff limit")
+    assert f"; remedy: read its log: kubectl logs -n harvester-system job/{PRE_JOB} --all-containers; {FAILURE}" in text
+    assert found.condition("Progressing")["message"] == FAILURE
+    assert found.condition("Stalled")["message"] == FAILURE
+
+
+def test_a_manager_that_is_restarted_at_the_end_says_the_same() -> None:
+    text = ended(failing())
+    found = failing()
+    found.restart()
+    assert ended(found) == text
+
+
+def test_causes_of_a_failure_are_looked_for_once_and_not_of_a_plan_that_is_over() -> None:
+    found = failing()
+    text = ended(found)
+    found.restart()
+    asked = len(found.scene.client.log.requests)
+    for _ in range(3):
+        later(found, minutes=10)
+        found.rounds()
+    assert len(found.scene.client.log.requests) == asked
+    assert degraded(found) == text
+
+
+def test_the_next_failure_of_a_plan_that_was_retried_has_its_own_cause() -> None:
+    found = world()
+    found.rounds()
+    for number, name in enumerate(("up-iso", "up-iso-retry-1"), start=1):
+        import_fails(found, name)
+        over(found)
+        assert degraded(found).startswith(f"VirtualMachineImage harvester-system/{name} is imported to 0%, failed 4 ")
+        assert "; ISO image download failed: " in degraded(found)
+        retry(found, str(number))
+        assert degraded(found) == ""
+
+
+def test_what_an_attempt_before_has_left_is_history_in_files_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = world()
+    found.rounds()
+    import_fails(found, "up-iso")
+    over(found)
+    retry(found)
+    import_fails(found, "up-iso-retry-1")
+    over(found)
+    (tmp_path / "cluster.yaml").write_text("---\n".join(map(dump, found.scene.cluster.store.everything())))
+    assert run(["upgradeplan", "diagnose", str(tmp_path), "-o", "json"]) == 1
+    causes = json.loads(capsys.readouterr().out)["causes"]
+    assert [cause["object"] for cause in causes if cause["id"] == "image-import"] == [
+        "VirtualMachineImage harvester-system/up-iso-retry-1"
+    ]

@@ -49,7 +49,8 @@ def finish_failed(builder: DecisionBuilder) -> None:
     degraded = builder.status.condition("Degraded") or {}
     why = degraded["message"] if degraded.get("reason") == UPGRADE_FAILED else message
     _ended(builder, FAILED, message, why)
-    builder.condition("Degraded", "True", UPGRADE_FAILED, why)
+    told = dict.fromkeys(filter(None, (*builder.observation.causes, why)))
+    builder.condition("Degraded", "True", UPGRADE_FAILED, "; ".join(told))
     builder.event("Warning", "UpgradeFailed", f"Upgrade failed: {message}" if message else "Upgrade failed")
     if not _open_loans(builder):
         set_finalizer(builder, present=False)

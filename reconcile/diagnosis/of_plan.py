@@ -53,6 +53,7 @@ def situation_of(
         refused=refused,
         conflicts=dict(_conflicts(plan, decision, look, refused)),
         leaving=_leaving(plan, waits, look),
+        former=status.former_objects(),
     )
 
 

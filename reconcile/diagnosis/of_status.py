@@ -4,6 +4,7 @@ plan. It is said to wait for its nodes, for Rancher, and for its own objects; wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -23,6 +24,7 @@ from reconcile.diagnosis.situation import (
 from reconcile.objects import PLAN_LABEL, label, node_name
 from reconcile.probes.look import Group, Look, ReadFailure
 from reconcile.status.plan import SUCCEEDED, TERMINAL
+from reconcile.status.plan_body import status_of
 from reconcile.status.times import time_of
 from renderer.catalog.built_in_upgrade import BuiltInUpgrade, UpgradeState
 from renderer.catalog.load import Catalog
@@ -125,7 +127,16 @@ def situation_of_status(subject: UpgradeSubject | None, catalog: Catalog, look: 
         phases=tuple(phase.name for phase in subject.phases) if subject else (),
         label=subject.label if subject else PLAN_LABEL,
         nodes=tuple(ref_of(node).name for node in bare.all(NODES)),
+        former=_former(subject),
     )
+
+
+def _former(subject: UpgradeSubject | None) -> frozenset[Ref]:
+    """What earlier attempts of a plan have made; nothing where its record cannot be read."""
+    if subject and subject.label == PLAN_LABEL:
+        with suppress(KeyError, ValueError, TypeError, AttributeError):  # a bundle may hold anything
+            return status_of(subject.body).former_objects()
+    return frozenset()
 
 
 def work_of(subject: UpgradeSubject, situation: Situation) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from reconcile.decide.decision import Wait
-from reconcile.objects import PLAN_LABEL, label
+from reconcile.objects import NODE_PLAN_LABEL, PLAN_LABEL, label
 from reconcile.probes.look import Group, Look, ReadFailure
 from reconcile.status.times import time_text
 from renderer.context.facts import node_of_machine
@@ -97,7 +97,8 @@ class Situation:
     others to be well. `gone` are objects that a step under way has made and waits for and that are not there any more,
     with the time when they were made; `attempt` is which one this is, 0 for the first. `refused` is what the API server
     said to the last writes if it refused them, `conflicts` are the objects for which it did because they are somebody
-    else's. `leaving` is None for a plan that is not being deleted.
+    else's. `leaving` is None for a plan that is not being deleted. `former` is what attempts before this one have made:
+    history that is kept as evidence.
     """
 
     plan: str
@@ -117,6 +118,7 @@ class Situation:
     refused: str = ""
     conflicts: Mapping[Ref, ConflictingObject] = field(default_factory=dict)
     leaving: Departure | None = None
+    former: frozenset[Ref] = frozenset()
 
     def all(self, *groups: Group) -> tuple[Body, ...]:
         return tuple(body for group in groups for body in listed(self.look, group))
@@ -130,8 +132,16 @@ class Situation:
         return filter(self.is_ours, self.all(*groups))
 
     def is_ours(self, body: Body) -> bool:
-        """True for an object that the plan made, or that it waits for."""
-        return label(body, self.label) == self.plan or ref_of(body) in self.named(str(body.get("kind")))
+        """True for an object that the plan made for this attempt, or that it waits for."""
+        ref = ref_of(body)
+        if ref in self.named(ref.kind):
+            return True
+        return label(body, self.label) == self.plan and not self._is_former(ref, body)
+
+    def _is_former(self, ref: Ref, body: Body) -> bool:
+        """True for what an attempt before this one has made, and for the Jobs of its Plans."""
+        of = label(body, NODE_PLAN_LABEL)
+        return bool(self.former) and (ref in self.former or any(it.name == of for it in self.former))
 
     @property
     def busy(self) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
-"""Finds why a plan waits too long, for its Degraded condition.
+"""Finds why a plan waits too long, or has failed, for its Degraded condition.
 
 What the diagnosis looks at is read for it, and not watched: when a plan begins to wait too long, when something else
-does, and every few minutes. A decision is given the words, so that it is the same in a replay.
+does, and every few minutes; and once before a failure is final. A decision is given the words, so that it is the same
+in a replay.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from datetime import datetime
 from reconcile.cluster.errors import ClusterError
 from reconcile.cluster.protocol import Keep
 from reconcile.decide.decision import Decision
+from reconcile.decide.plan import is_over
 from reconcile.decide.plan_conditions import WAITING_LONG
 from reconcile.diagnosis.diagnosing import no_logs
 from reconcile.diagnosis.situation import Cause
@@ -21,6 +23,7 @@ from reconcile.loop.round import CausesOfWaits, Memory, Round
 from reconcile.loop.round_causes import diagnose_round
 from reconcile.observe.kept_fields import without
 from reconcile.observe.source import DirectSource
+from reconcile.status.plan import FAILED, PlanStatus
 from renderer.catalog.kinds import KindRow
 from renderer.errors import Problems, in_a_line
 
@@ -47,6 +50,25 @@ def with_causes(done: Round, deps: ReconcilerDeps, memory: Memory, decided_with:
         return replace(done, again=True, steady=None)
     left = _AGAIN - (now - found.at).total_seconds()
     return done if done.steady is None else replace(done, steady=min(done.steady, left))
+
+
+def find_failure(done: Round, deps: ReconcilerDeps, memory: Memory, status: PlanStatus) -> bool:
+    """Puts the causes of a failure that is not final yet into `memory`, unless they are known, whatever happens to the
+    process meanwhile. True if `done`, of which nothing has been written, is to be decided with them. Raises `Away` and
+    its like."""
+    if status.phase != FAILED:
+        memory.failed_by = None
+    elif memory.failed_by is None and not is_over(status):
+        memory.failed_by = _found(done, deps, deps.now())
+        return bool(memory.failed_by)
+    return False
+
+
+def known_causes(memory: Memory, status: PlanStatus) -> tuple[str, ...]:
+    """Those that a decision about a plan of this status is made with."""
+    if status.phase == FAILED:
+        return memory.failed_by or ()
+    return memory.causes.texts if memory.causes else ()
 
 
 def _causes_of_waits(

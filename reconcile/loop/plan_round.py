@@ -6,7 +6,7 @@ nothing. The round itself keeps nothing but how often gates passed, what was fet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,15 +16,15 @@ from reconcile.act.belonging import Plan
 from reconcile.act.status import write_status
 from reconcile.cluster.errors import ClusterError
 from reconcile.decide.decision import Decision, recorded
-from reconcile.decide.decision_cache import DecisionCache
 from reconcile.decide.observation import FetchFailure, Observation, OtherUpgrades
 from reconcile.decide.plan import decide, is_over
 from reconcile.decide.unchanged import decides_the_same, steady_for
 from reconcile.loop.active_plan import beside_of, blocker_of, lent_by_others, rival_of
-from reconcile.loop.degraded_causes import with_causes
+from reconcile.loop.degraded_causes import find_failure, known_causes, with_causes
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.executor import ActionExecutor, ExecutedAction
 from reconcile.loop.journal import Attended, JournalEntry, Seen
+from reconcile.loop.needed_fetches import needed_fetches
 from reconcile.loop.plan_events import emit_events, events_of, pipeline_error
 from reconcile.loop.round import Memory, Round
 from reconcile.loop.sealing import approved_of, approved_templates_of, sealed_now, unapproved
@@ -35,16 +35,14 @@ from reconcile.observe.snapshot import Judged, Snapshot, judge
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.attempt import is_taken_back, unanswered_retry
 from reconcile.status.conditions import PlanCondition
-from reconcile.status.plan import PlanStatus, is_ending, key_of
+from reconcile.status.plan import PlanStatus, is_ending
 from reconcile.status.plan_body import status_of
-from reconcile.status.record import StepState
 from renderer.cluster_rules import unusable_nodes
 from renderer.errors import Problem, Problems, in_a_line, one_line
 from renderer.frozen import frozen
-from renderer.model.phase import Fetch
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body
-from renderer.model.rendered import RenderedPlan, RenderedStep
+from renderer.model.rendered import RenderedPlan
 
 PLANS = Group(api_version=PLAN_API_VERSION, kind="UpgradePlan")
 _UPGRADES = Group(api_version="harvesterhci.io/v1beta1", kind="Upgrade", namespace="harvester-system")
@@ -77,6 +75,8 @@ class PlanRound:
     def run(self, journal: Callable[[JournalEntry], None]) -> Round:
         try:
             seen, decision = self._decide()
+            if find_failure(self._looked(seen, decision), self.deps, self.memory, self.status):
+                seen, decision = self._decide()
         except Problems as error:
             if isinstance(error, ClusterError):
                 raise
@@ -128,6 +128,10 @@ class PlanRound:
                 raise
             shown = self._shown(error.problems)
             return Round(name=self.name, plan=self.plan, problems=shown, unrendered=error.problems)
+        return self._looked(seen, decision)
+
+    def _looked(self, seen: Seen, decision: Decision) -> Round:
+        """A round of which nothing was written."""
         rendered = seen.observation.rendered
         unrendered = self._unrendered(rendered)
         return Round(
@@ -209,7 +213,7 @@ class PlanRound:
             sealed=sealed_now(plan, review) if review else {},
             unapproved=unapproved(plan, review, deps.rendering.overrides) if review else {},
             preflight=preflight if deps.checked else None,
-            causes=self.memory.causes.texts if self.memory.causes else (),
+            causes=known_causes(self.memory, self.status),
             redactor=deps.rendering.redactor,
         )
 
@@ -233,7 +237,7 @@ class PlanRound:
 
     def _fetch(self, rendered: RenderedPlan, status: PlanStatus) -> Mapping[str, FetchFailure] | None:
         """Reads what steps under way need; None where something was read."""
-        needed = [f for f in _needed(rendered, status, self.memory.cache) if f.name not in self.memory.fetched]
+        needed = [f for f in needed_fetches(rendered, status, self.memory.cache) if f.name not in self.memory.fetched]
         if not needed:
             return {}
         fetched = fetch_all(needed, self.deps.read)
@@ -287,21 +291,3 @@ def _as_before(memory: Memory, now: Observation, snapshot: Snapshot) -> Judged[D
     then, judged = memory.last
     is_same = snapshot.has_same(judged.snapshot) and decides_the_same(then, now, judged.answer, memory.cache)
     return judged if is_same else None
-
-
-def _needed(rendered: RenderedPlan, status: PlanStatus, cache: DecisionCache) -> Iterator[Fetch]:
-    """Documents of steps that have begun in the current phase, as long as a step of it is still to be rendered."""
-    phase = next((p for p in rendered.phases if p.phase.active == status.phase), None)
-    fetching = () if phase is None else cache.steps_of(phase).fetching
-    if phase is None or not fetching or all(_is_made(status, item) for item in phase.steps):
-        return
-    for item in fetching:
-        record = status.record(key_of(item))
-        if record is not None and record.state is not StepState.SKIPPED:
-            yield from item.step.fetches
-
-
-def _is_made(status: PlanStatus, item: RenderedStep) -> bool:
-    """True if what templates render for the step is not asked for any more."""
-    record = status.record(key_of(item))
-    return status.is_over(key_of(item)) or (record is not None and record.made_its_objects)

@@ -44,7 +44,8 @@ class CausesOfWaits:
 
 @dataclass
 class Memory:
-    """The memory of a plan from one round to the next; all of it can be lost. `errors` begins with the status's."""
+    """The memory of a plan from one round to the next; all of it can be lost. `errors` begins with the status's;
+    `failed_by` are the causes of a failure, None where nobody has looked for them."""
 
     passes: dict[tuple[str, int], int] = field(default_factory=dict)
     fetched: dict[str, Any] = field(default_factory=dict)
@@ -55,6 +56,7 @@ class Memory:
     cache: DecisionCache = field(default_factory=DecisionCache)
     last: tuple[Observation, Judged[Decision]] | None = None
     causes: CausesOfWaits | None = None
+    failed_by: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from reconcile.status.conditions import PlanCondition, find_condition, with_cond
 from reconcile.status.record import OwnedObject, StepRecord, StepState, folded
 from reconcile.status.times import time_of, time_text
 from renderer.model.node_state import NodeStates
+from renderer.model.ref import Ref
 from renderer.model.rendered import RenderedStep
 from renderer.model.sharing import SameObject
 
@@ -74,6 +75,11 @@ class PlanStatus:
             yield from (made for record in records.values() for made in record.all_objects)
         for attempts in self.attempts.values():
             yield from (made for tried in attempts.values() for record in tried for made in record.all_objects)
+
+    def former_objects(self) -> frozenset[Ref]:
+        """Objects that attempts before this one have made, and this one has not."""
+        now = {made.ref for records in self.records.values() for record in records.values() for made in record.objects}
+        return frozenset(made.ref for made in self.all_objects()) - now
 
     def records_of(self, phase: str) -> Iterator[tuple[StepKey, StepRecord]]:
         """The phase's records, those of nodes by name."""
