@@ -132,7 +132,7 @@ def situation_of_status(subject: UpgradeSubject | None, catalog: Catalog, look: 
 
 
 def _former(subject: UpgradeSubject | None) -> frozenset[Ref]:
-    """What earlier attempts of a plan have made; nothing where its record cannot be read."""
+    """The objects that earlier attempts of a plan have made; none where its record cannot be read."""
     if subject and subject.label == PLAN_LABEL:
         with suppress(KeyError, ValueError, TypeError, AttributeError):  # a bundle may hold anything
             return status_of(subject.body).former_objects()
