@@ -34,7 +34,7 @@ from renderer.model.probe import (
     Trigger,
     WaitSummary,
 )
-from renderer.model.ref import Ref
+from renderer.model.ref import Ref, one_ref
 from renderer.patterns import compiled
 from renderer.quantity import quantity_of
 
@@ -66,7 +66,7 @@ def predicate_from(raw: Raw) -> Predicate:
 
 
 def ref_from(raw: Raw) -> Ref:
-    return Ref(api_version=raw["apiVersion"], kind=raw["kind"], namespace=raw.get("namespace", ""), name=raw["name"])
+    return one_ref(raw["apiVersion"], raw["kind"], raw.get("namespace", ""), raw["name"])
 
 
 def target_from(raw: Raw) -> Target:

@@ -62,7 +62,7 @@ class Ref(NamedTuple):
 def ref_of(body: Body) -> Ref:
     """The ref of a manifest or object; absent parts are empty strings."""
     metadata = body.get("metadata") or {}
-    return _ref(
+    return one_ref(
         str(body.get("apiVersion", "")),
         str(body.get("kind", "")),
         str(metadata.get("namespace") or ""),
@@ -71,6 +71,7 @@ def ref_of(body: Body) -> Ref:
 
 
 @lru_cache(maxsize=2**14)
-def _ref(api_version: str, kind: str, namespace: str, name: str) -> Ref:
-    """The same objects are asked for their refs again and again."""
+def one_ref(api_version: str, kind: str, namespace: str, name: str) -> Ref:
+    """The ref of these parts, the very same each time: the same objects are asked for theirs again and again, and
+    named in many places."""
     return Ref(api_version=api_version, kind=kind, namespace=namespace, name=name)

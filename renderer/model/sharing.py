@@ -14,6 +14,8 @@ from renderer.frozen import is_frozen
 
 _NOTHING = object()
 _LONGEST_NAME = 253
+_Own = dict[tuple[Any, ...], Any]
+"""The parts of one value by what they hold: a mapping its texts, an instance of a frozen class these objects."""
 _T = TypeVar("_T")
 _K = TypeVar("_K")
 
@@ -65,17 +67,22 @@ def changed(now: Mapping[_K, Any], then: Mapping[_K, Any]) -> Iterator[_K]:
 
 def shared(value: Any, like: Any) -> Any:
     """`value`, plain YAML or JSON or of frozen classes, with each part that equals the part of `like` at the same place
-    taken from there. A short text is the same one wherever it stands."""
+    taken from there. Parts of it that equal each other are one, where they are frozen or hold texts alone; a short text
+    is the same one wherever it stands."""
+    return _shared(value, like, {})
+
+
+def _shared(value: Any, like: Any, own: _Own) -> Any:
     if value is like:
         return value
     if isinstance(value, dict):
-        return _mapping(value, like if isinstance(like, dict) else {})
+        return _mapping(value, like if isinstance(like, dict) else {}, own)
     if isinstance(value, list):
-        return _list(value, like if isinstance(like, list) else [])
+        return _list(value, like if isinstance(like, list) else [], own)
     if type(value) is tuple:
-        return _tuple(value, like if type(like) is tuple else ())
+        return _tuple(value, like if type(like) is tuple else (), own)
     if is_frozen(value):
-        return _frozen(value, like)
+        return _frozen(value, like, own)
     if type(value) is str:
         return like if type(like) is str and value == like else _one(value)
     alike = type(value) is type(like) is not float and value == like  # 0.0 equals -0.0
@@ -100,34 +107,42 @@ def _one(text: str) -> str:
     return sys.intern(text) if len(text) <= _LONGEST_NAME else text
 
 
-def _mapping(value: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
+def _mapping(value: dict[str, Any], like: dict[str, Any], own: _Own) -> dict[str, Any]:
     """Texts, which most values are, are compared here and not in a call each."""
     made: dict[str, Any] = {}
-    same = len(value) == len(like)
+    same, all_texts = len(value) == len(like), True
     for key, item in value.items():
         other = like.get(key, _NOTHING)
-        texts = type(item) is type(other) is str
-        found = (other if item == other else _one(item)) if texts else shared(item, other)
+        if type(item) is str:
+            found = other if type(other) is str and item == other else _one(item)
+        else:
+            found, all_texts = _shared(item, other, own), False
         same = same and found is other
         made[sys.intern(key)] = found
-    return like if same and list(made) == list(like) else made
+    if same and list(made) == list(like):
+        return like
+    return own.setdefault(tuple(made.items()), made) if all_texts else made
 
 
-def _tuple(value: tuple[Any, ...], like: tuple[Any, ...]) -> tuple[Any, ...]:
-    made = tuple(_list(list(value), known := list(like)))
+def _tuple(value: tuple[Any, ...], like: tuple[Any, ...], own: _Own) -> tuple[Any, ...]:
+    made = tuple(_list(list(value), known := list(like), own))
     return like if len(made) == len(known) and all(map(is_, made, known)) else made
 
 
-def _frozen(value: Any, like: Any) -> Any:
+def _frozen(value: Any, like: Any, own: _Own) -> Any:
     others = like if type(value) is type(like) else None
-    found = {name: shared(getattr(value, name), getattr(others, name, _NOTHING)) for name in type(value).__slots__}
-    if others is not None and all(item is getattr(others, name) for name, item in found.items()):
+    names = type(value).__slots__
+    found = [_shared(getattr(value, name), getattr(others, name, _NOTHING), own) for name in names]
+    if others is not None and all(item is getattr(others, name) for name, item in zip(names, found, strict=True)):
         return like
-    return type(value)(**found)
+    key = type(value), *map(id, found)
+    if key not in own:
+        own[key] = type(value)(**dict(zip(names, found, strict=True)))
+    return own[key]
 
 
-def _list(value: list[Any], like: list[Any]) -> list[Any]:
+def _list(value: list[Any], like: list[Any], own: _Own) -> list[Any]:
     padded = like + [_NOTHING] * (len(value) - len(like))
-    made = [shared(item, other) for item, other in zip(value, padded, strict=False)]
+    made = [_shared(item, other, own) for item, other in zip(value, padded, strict=False)]
     same = len(made) == len(like) and all(one is other for one, other in zip(made, like, strict=True))
     return like if same else made

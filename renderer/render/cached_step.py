@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from renderer.catalog.load import Declared
 from renderer.context.scope import Looked
 from renderer.digest import digest_of
@@ -34,16 +32,11 @@ class CachedStepRenderer:
         found = self.kept.find_others(phase, self.common, self.renderer.recorded.of(phase))
         return (found[0].steps, found[1]) if found else None
 
-    def at(self, phase: str, node: Node) -> Mapping[str, RenderedStep]:
-        """The steps of one node, or of none, as an earlier rendering made them of all that there is now, by name."""
-        name = node["name"] if node else None
-        return self.kept.find_place(phase, name, self.common, self.renderer.recorded.at(phase, name))
-
     def step(self, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
         """A step for one node, or for none. One that has looked at nothing that has changed since is kept."""
         phase, name = declared.phase.name, node["name"] if node else None
-        recorded, seen = self.renderer.recorded.at(phase, name), self._seen_of_run(phase, step, name)
-        found = self.kept.find((phase, step.name, name), self.within, recorded, seen)
+        seen = self._seen_of_run(phase, step, name)
+        found = self.kept.find((phase, step.name, name), self.within, seen)
         return found or self._rendered(declared, step, raw, node, seen)
 
     def _rendered(self, declared: Declared, step: Step, raw: Raw, node: Node, seen: SeenOfRun) -> RenderedStep:
@@ -71,7 +64,7 @@ class CachedStepRenderer:
             if others:
                 others.keep(place, digest, *found)
         rendered, read = found
-        self.kept.keep(place, self.within, self.renderer.recorded.at(phase, name), seen, read, rendered)
+        self.kept.keep(place, self.within, seen, read, rendered)
         return rendered
 
     def _seen_of_run(self, phase: str, step: Step, node: str | None) -> SeenOfRun:

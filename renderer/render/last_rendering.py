@@ -7,7 +7,6 @@ digest. What could not be rendered is kept with its problems: the same inputs fa
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from itertools import compress
 from operator import is_, is_not
 from typing import Any
@@ -72,16 +71,6 @@ class _Kept:
     step: RenderedStep
 
 
-@dataclass
-class _PlaceSteps:
-    """The steps of one node in a phase, or of none, that were made of what is `common` to all steps, and of all that
-    was `recorded` there."""
-
-    common: str
-    recorded: Any
-    same: dict[str, RenderedStep] = field(default_factory=dict)
-
-
 @frozen
 class _KeptPhase:
     """A phase, its problems, and what it was made of: of what is `common` to all steps, and what was `recorded`."""
@@ -110,7 +99,6 @@ class LastRendering:
         self.steps = steps
         self._now: SeenContext | None = None
         self._agreed: dict[tuple[SeenContext, frozenset[Looked], str | None], bool] = {}
-        self._places: dict[tuple[str, str | None], _PlaceSteps] = {}
         self._steps: dict[Place, _Kept] = {}
         self._before: dict[tuple[str, str], RenderedStep] = {}
         self._seen: dict[tuple[str, str], SeenOfRun] = {}
@@ -127,17 +115,12 @@ class LastRendering:
             self._now, self._agreed = SeenContext(context, ending), {}
         return self._now
 
-    def find_place(self, phase: str, node: str | None, common: str, recorded: Any) -> Mapping[str, RenderedStep]:
-        """The steps of that node, or of none, that were made of the same."""
-        steps = self._places.get((phase, node))
-        return steps.same if steps is not None and steps.common == common and steps.recorded == recorded else {}
-
-    def find(self, place: Place, now: SeenContext, recorded: Any, seen: SeenOfRun) -> RenderedStep | None:
+    def find(self, place: Place, now: SeenContext, seen: SeenOfRun) -> RenderedStep | None:
         """The step of that place, if what it has looked at is the same, though other things have changed since."""
         kept = self._steps.get(place)
         if kept is None or not self._agrees(kept, now, place[2]) or not kept.seen.gives(kept.step, seen, kept.read):
             return None
-        self.keep(place, now, recorded, seen, kept.read, kept.step)
+        self.keep(place, now, seen, kept.read, kept.step)
         return kept.step
 
     def _agrees(self, kept: _Kept, now: SeenContext, node: str | None) -> bool:
@@ -156,19 +139,8 @@ class LastRendering:
         return kept, self._reads.setdefault(read, read)
 
     def keep(
-        self,
-        place: Place,
-        now: SeenContext,
-        recorded: Any,
-        seen: SeenOfRun,
-        read: frozenset[Looked],
-        step: RenderedStep,
+        self, place: Place, now: SeenContext, seen: SeenOfRun, read: frozenset[Looked], step: RenderedStep
     ) -> None:
-        phase, name, node = place
-        steps = self._places.get((phase, node))
-        if steps is None or steps.common != now.digest or steps.recorded != recorded:
-            steps = self._places[phase, node] = _PlaceSteps(common=now.digest, recorded=recorded)
-        steps.same[name] = step
         of_all = place[:2]
         one = self._seen[of_all] = shared(seen, self._seen.get(of_all))
         self._steps[place] = _Kept(within=now, read=read, seen=one, step=step)

@@ -149,14 +149,9 @@ def _others(earlier: CachedStepRenderer | None, declared: Declared) -> tuple[Ren
 
 
 def _steps(renderer: StepRenderer, earlier: CachedStepRenderer | None, declared: Declared) -> Iterator[RenderedStep]:
-    name = declared.phase.name
-    places = {
-        each: [(node, earlier.at(name, node) if earlier else {}) for node in nodes]
-        for each, nodes in ((True, renderer.context.nodes), (False, (None,)))
-    }
     for step, raw in _declared_steps(declared):
-        for node, known in places[bool(step.for_each)]:
-            yield known.get(step.name) or (
+        for node in renderer.context.nodes if step.for_each else (None,):
+            yield (
                 earlier.step(declared, step, raw, node) if earlier else renderer.step(declared, step, raw, node, set())
             )
 

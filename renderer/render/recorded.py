@@ -24,13 +24,9 @@ class Recorded(Protocol):
         """The templates whose objects the step has made; None if it has not made them yet, or if that is unknown."""
         ...
 
-    def at(self, phase: str, node: str | None) -> Any:
-        """All that is recorded of the phase for the node, or for the cluster: where two of these are equal, so are all
-        other answers."""
-        ...
-
     def of(self, phase: str) -> RecordedPhase:
-        """As `at`, of all places of the phase."""
+        """All that is recorded of the phase: where what two of these have for a node is equal, so are all other answers
+        about it."""
         ...
 
 
@@ -44,9 +40,6 @@ class NothingRecorded:
         return False
 
     def made_by(self, phase: str, step: str, node: str | None) -> Collection[str] | None:
-        return None
-
-    def at(self, phase: str, node: str | None) -> Any:
         return None
 
     def of(self, phase: str) -> RecordedPhase:
