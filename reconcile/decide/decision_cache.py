@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from itertools import compress, groupby
 from operator import is_not, itemgetter
 from typing import Any
@@ -25,6 +26,8 @@ from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
 
 Steps = tuple[RenderedStep, ...]
 _Pick = Callable[[Steps], Steps]
+_Picking = Callable[[tuple[int, ...]], _Pick]
+"""The same places give the very same pick: those of a node are asked for twice, and there may be a thousand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +66,10 @@ class _StretchPlaces:
     looks_further: bool
 
     @classmethod
-    def of(cls, places: Iterable[int], steps: Steps) -> _StretchPlaces:
+    def of(cls, places: Iterable[int], steps: Steps, picking: _Picking) -> _StretchPlaces:
         own = tuple(places)
         looks_further = any(steps[place].step.fetches or steps[place].step.job_states for place in own)
-        return cls(items=_picking(own), of_node=_by_node(own, steps), looks_further=looks_further)
+        return cls(items=picking(own), of_node=_by_node(own, steps, picking), looks_further=looks_further)
 
     def stretch(self, steps: Steps) -> Stretch:
         return Stretch(items=self.items(steps), of_node=_picked(self.of_node, steps), looks_further=self.looks_further)
@@ -89,12 +92,14 @@ class _Places:
 
     @classmethod
     def of(cls, steps: Steps) -> _Places:
+        picking = cache(_picking)
+
         def declaring(what: Callable[[Step], object]) -> _Pick:
-            return _picking(tuple(place for place, item in enumerate(steps) if what(item.step)))
+            return picking(tuple(place for place, item in enumerate(steps) if what(item.step)))
 
         return cls(
-            stretches={position: tuple(_stretches(steps, position)) for position in Position},
-            of_node=_by_node(range(len(steps)), steps),
+            stretches={position: tuple(_stretches(steps, position, picking)) for position in Position},
+            of_node=_by_node(range(len(steps)), steps, picking),
             maintained=declaring(lambda step: any(isinstance(m, Owned) and m.maintained for m in step.manifests)),
             borrowing=declaring(lambda step: any(isinstance(m, Borrowed) for m in step.manifests)),
             fetching=declaring(lambda step: step.fetches),
@@ -218,28 +223,26 @@ def _is_alike(now: Steps, then: Steps) -> bool:
     )
 
 
-def _by_node(places: Iterable[int], steps: Steps) -> Mapping[str, _Pick]:
+def _by_node(places: Iterable[int], steps: Steps, picking: _Picking) -> Mapping[str, _Pick]:
     """The steps of each node, in the order of the steps."""
     found: dict[str, list[int]] = {}
     for place in places:
         if (node := steps[place].step.node) is not None:
             found.setdefault(node, []).append(place)
-    return {node: _picking(tuple(own)) for node, own in found.items()}
+    return {node: picking(tuple(own)) for node, own in found.items()}
 
 
-def _stretches(steps: Steps, position: Position) -> Iterator[_StretchPlaces]:
+def _stretches(steps: Steps, position: Position, picking: _Picking) -> Iterator[_StretchPlaces]:
     places = (place for place, item in enumerate(steps) if item.step.position is position)
     for _, own in groupby(places, key=lambda place: steps[place].step.node is not None):
-        yield _StretchPlaces.of(own, steps)
+        yield _StretchPlaces.of(own, steps, picking)
 
 
 def _picking(places: tuple[int, ...]) -> _Pick:
-    """Takes the steps of these places, as a slice where they are at equal distances, as those of a node are: a thousand
-    nodes are picked. `itemgetter` makes no tuple of less than two places."""
-    if not places:
-        return lambda steps: ()
-    evenly = range(places[0], places[-1] + 1, places[1] - places[0] if len(places) > 1 else 1)
-    return itemgetter(slice(evenly.start, evenly.stop, evenly.step)) if places == (*evenly,) else itemgetter(*places)
+    """Takes the steps of these places; `itemgetter` makes no tuple of less than two."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda steps: tuple(steps[place] for place in places)
 
 
 def _picked(of_node: Mapping[str, _Pick], steps: Steps) -> Mapping[str, Steps]:

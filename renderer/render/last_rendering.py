@@ -99,7 +99,7 @@ class LastRendering:
         self.steps = steps
         self._now: SeenContext | None = None
         self._agreed: dict[tuple[SeenContext, frozenset[Looked], str | None], bool] = {}
-        self._steps: dict[Place, _Kept] = {}
+        self._steps: dict[tuple[str, str], dict[str | None, _Kept]] = {}
         self._before: dict[tuple[str, str], RenderedStep] = {}
         self._seen: dict[tuple[str, str], SeenOfRun] = {}
         self._reads: dict[frozenset[Looked], frozenset[Looked]] = {}
@@ -117,7 +117,7 @@ class LastRendering:
 
     def find(self, place: Place, now: SeenContext, seen: SeenOfRun) -> RenderedStep | None:
         """The step of that place, if what it has looked at is the same, though other things have changed since."""
-        kept = self._steps.get(place)
+        kept = self._steps.get(place[:2], {}).get(place[2])
         if kept is None or not self._agrees(kept, now, place[2]) or not kept.seen.gives(kept.step, seen, kept.read):
             return None
         self.keep(place, now, seen, kept.read, kept.step)
@@ -143,7 +143,7 @@ class LastRendering:
     ) -> None:
         of_all = place[:2]
         one = self._seen[of_all] = shared(seen, self._seen.get(of_all))
-        self._steps[place] = _Kept(within=now, read=read, seen=one, step=step)
+        self._steps.setdefault(of_all, {})[place[2]] = _Kept(within=now, read=read, seen=one, step=step)
 
     def find_phase(self, name: str, common: str, recorded: RecordedPhase) -> tuple[RenderedPhase, Found] | None:
         """The phase and its problems, if it was made of the same."""
