@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.admission_cases import SECONDS, GivenCluster, case, judge_of, paths, review_of, source_of
+from support.preflight_cases import checks
 
 from reconcile.admission.review import (
     ADMITTED,
@@ -38,6 +39,13 @@ def test_case(path: Path) -> None:
         assert cause.message.startswith(said["message"])
     for warning in expected.get("warnings", ()):
         assert any(said.startswith(warning) for said in judgement.warnings), judgement.warnings
+
+
+def test_no_check_shows_the_whole_spec_as_a_value() -> None:
+    """`Not found` and `Invalid value` are said of a value, which stands in the message."""
+    whole = [item.check.id for item in checks().values() if item.check.denial.field == "spec"]
+    assert len(whole) > 30
+    assert {item.check.denial.cause for item in checks().values() if item.check.id in whole} == {"Forbidden"}
 
 
 def test_a_read_that_never_ends_is_given_up_in_time() -> None:

@@ -57,6 +57,13 @@ def test_notes_are_those_of_the_two_versions() -> None:
     assert ids("v1.7-head", "v1.8.0") == set()
 
 
+@pytest.mark.parametrize("minor", range(5, 11))
+def test_an_outside_rancher_comes_before_the_cluster_and_its_extension_after(minor: int) -> None:
+    of_rancher = [f"external-rancher-1-{minor}", f"ui-extension-1-{minor}"]
+    notes = [note for note in notes_between(LINES, f"v1.{minor - 1}.3", f"v1.{minor}.0") if note.id in of_rancher]
+    assert [(note.id, note.afterwards) for note in notes] == list(zip(of_rancher, (False, True), strict=True))
+
+
 def test_components_of_a_release() -> None:
     assert components_of(LINES, "v1.8.1")["KubeVirt"] == "1.7"
     assert components_of(LINES, "v1.6.0")["OS"] == "SLE Micro 5.5"

@@ -405,6 +405,9 @@ def test_what_the_status_does_not_say_is_an_error(status: Object, says: str) -> 
         (("vm-live-migrate-detector", "--shutdown", "n1", "--kubeconfig", "/nowhere"), 1, "/nowhere"),
         (("vm-live-migrate-detector", "n1", "--shutdown=false", "--kubeconfig", "/nowhere"), 1, "/nowhere"),
         (("vm-live-migrate-detector", "n1", "--shutdown=maybe"), 2, "'maybe' is not true or false"),
+        (("vm-live-migrate-detector", "-shutdown", "-upgrade=x", "-kubeconfig", "/nowhere", "n1"), 1, "/nowhere"),
+        (("restore-vm", "-node", "n1", "-upgrade", PLAN, "-kubeconfig=/nowhere"), 1, "/nowhere"),
+        (("version-guard", "-strict=perhaps", PLAN), 2, "'perhaps' is not true or false"),
     ],
 )
 def test_a_wrong_call_says_so(

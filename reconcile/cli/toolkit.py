@@ -67,12 +67,14 @@ def _log_of(form: str) -> Log:
 
 
 class GoFlagsCommand(click.Command):
-    """A command whose flags are read as Go reads them: `--shutdown` and `--shutdown=false`, and the next word is never
-    a flag's value."""
+    """A command whose options are read as Go reads them: with one dash or two, `--shutdown` and `--shutdown=false`, and
+    the next word is never a flag's value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        names = {name for param in self.params for name in param.opts}
         flags = {name for param in self.params if getattr(param, "flag_value", None) == "true" for name in param.opts}
-        return super().parse_args(ctx, [f"{word}=true" if word in flags else word for word in args])
+        words = [f"-{word}" if f"-{word}".partition("=")[0] in names else word for word in args]
+        return super().parse_args(ctx, [f"{word}=true" if word in flags else word for word in words])
 
 
 @click.command(cls=GoFlagsCommand)
@@ -110,7 +112,7 @@ def vm_live_migrate_detector(
     return ExitCode.YES
 
 
-@click.command
+@click.command(cls=GoFlagsCommand)
 @click.option("--node", default="", metavar="NODENAME", help="The node whose virtual machines to start.")
 @click.option("--upgrade", default="", metavar="NAME", help="The UpgradePlan.")
 @_common_options
