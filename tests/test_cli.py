@@ -640,6 +640,9 @@ def test_what_is_the_same_for_every_node_is_shown_once(shell: Shell, tmp_path: P
         (["render", "--format", "k"], ["kustomize", ":4"]),
         (["render", "--output-dir", ""], [":16"]),
         (["completion", "z"], ["zsh", ":4"]),
+        (["phases", "Node"], ["NodeUpgrade", ":0"]),
+        *(([command, "--phase", "Node"], ["NodeUpgrade", ":4"]) for command in ("apply", "diff", "logs")),
+        (["gate", "ImageC"], ["ImageCleanup", ":4"]),
     ],
 )
 def test_kubectl_gets_candidates_and_what_to_add_to_them(words: list[str], expected: list[str]) -> None:
@@ -655,7 +658,16 @@ def test_contexts_are_completed_without_asking_a_cluster(tmp_path: Path) -> None
     assert kubectl_candidates([*words, "s"]).splitlines() == ["site-a", ":4"]
 
 
-@pytest.mark.parametrize("words", [["pause"], ["status"], ["approve"], ["new", "--pause-node"]])
+def test_bash_is_told_of_files_before_names(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its script forgets the words that stand before the one for files."""
+    monkeypatch.setenv(COMPLETE_VARIABLE, "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "upgradeplan phases Node")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    assert run(["upgradeplan"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["file,Node", "plain,NodeUpgrade"]
+
+
+@pytest.mark.parametrize("words", [["pause"], ["status"], ["accept"], ["new", "--pause-node"], ["facts", "--plan"]])
 def test_nothing_is_completed_where_no_cluster_can_be_asked(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,8 @@ def test_plans_and_nodes_are_completed(seen_only: CommandSite) -> None:
     access = ["--kubeconfig", str(seen_only.plane.kubeconfig)]
     assert kubectl_candidates(["pause", *access, "charlie-2"]).splitlines() == ["charlie-2-tink-system", ":4"]
     assert kubectl_candidates(["status", *access, "hv"]).splitlines() == ["hvst-upgrade-864fh", ":4"]
+    for command in ("approve", "report", "verify"):  # where files may stand as well
+        assert kubectl_candidates([command, *access, "hv"]).splitlines() == ["hvst-upgrade-864fh", ":0"]
 
 
 # -------------------------------------------------------------------------------------------------- without permission

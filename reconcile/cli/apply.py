@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconcile.cli.candidates import plan_names
 from reconcile.cli.connect import Target, cluster_options, connect_to, dial_of, template_set_of, wall_clock
 from reconcile.cli.diff import inputs_of
 from reconcile.cli.journal import journal_at
@@ -18,6 +19,7 @@ from reconcile.cli.plan_run import PlanRun
 from reconcile.cli.prompt import typed
 from reconcile.cli.screen import Screen
 from renderer.cli.answer import say
+from renderer.cli.candidates import phase_names
 from renderer.cli.input_options import FILE
 from renderer.errors import ExitCode, Problems, problem
 
@@ -36,14 +38,18 @@ if TYPE_CHECKING:
 
 @click.command
 @click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE|FOLDER]...")
-@click.option("--plan", "name", metavar="NAME", help="Run a plan that is already in the cluster.")
+@click.option(
+    "--plan", "name", metavar="NAME", shell_complete=plan_names, help="Run a plan that is already in the cluster."
+)
 @click.option(
     "--release",
     type=click.Path(),
     metavar="FILE|URL|ISO",
     help="The release's harvester-release.yaml, its URL, or the ISO image that contains it.",
 )
-@click.option("--phase", metavar="NAME", help="Apply this phase only, and wait until it is done.")
+@click.option(
+    "--phase", metavar="NAME", shell_complete=phase_names, help="Apply this phase only, and wait until it is done."
+)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--journal", type=FILE, metavar="FILE", help="Record every decision in FILE, for `explain --replay`.")
 @cluster_options

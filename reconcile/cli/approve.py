@@ -13,6 +13,7 @@ from reconcile.cli.change_to_commit import change_to_commit, delivery_of
 from reconcile.cli.connect import Target, cluster_options, connect_to, template_set_of
 from reconcile.cli.one_plan import must_go_on, patch_plan, plan_of
 from renderer.cli.answer import Model, answer, output_option
+from renderer.cli.candidates import or_files
 from renderer.cli.input_options import InputOptions
 from renderer.errors import ExitCode, Problems, problem
 from renderer.model.document_type import APPROVAL_REPORT
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command
-@click.argument("words", nargs=-1, metavar="[PLAN] [FILE|FOLDER]...", shell_complete=plan_names)
+@click.argument("words", nargs=-1, metavar="[PLAN] [FILE|FOLDER]...", shell_complete=or_files(plan_names))
 @click.option("--digest", metavar="DIGEST", help="Approve only if this digest, found in index.yaml, is what would run.")
 @output_option
 @cluster_options

@@ -58,7 +58,7 @@ def resume(node: str, name: str | None, target: Target) -> ExitCode:
 
 
 @click.command
-@click.argument("words", nargs=-1, required=True, metavar="ID... [PLAN]")
+@click.argument("words", nargs=-1, required=True, metavar="ID... [PLAN]", shell_complete=plan_names)
 @cluster_options
 def accept(words: tuple[str, ...], target: Target) -> ExitCode:
     """Accept the risk of pre-flight checks.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconcile.cli.candidates import plan_names
 from reconcile.cli.catalogue import template_set_in
 from reconcile.cli.connect import Target, cluster_options, wall_clock
 from renderer.cli.answer import Model, answer, output_option_of
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
 
 @click.command
 @click.argument("files", nargs=-1, type=FILE, metavar="[FILE|FOLDER|BUNDLE]...")
-@click.option("--plan", metavar="NAME", help="The UpgradePlan or Upgrade. Defaults to the one that has not ended.")
+@click.option(
+    "--plan",
+    metavar="NAME",
+    shell_complete=plan_names,
+    help="The UpgradePlan or Upgrade. Defaults to the one that has not ended.",
+)
 @cluster_options
 @output_option_of("text", "json", "markdown")
 def diagnose(files: tuple[str, ...], plan: str | None, target: Target, output: str) -> ExitCode:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconcile.cli.candidates import plan_names
 from reconcile.cli.connect import Target, cluster_options
 from renderer.cli.answer import Model, answer, output_option, say
+from renderer.cli.candidates import phase_names
 from renderer.cli.input_options import InputOptions
 from renderer.errors import ExitCode
 from renderer.model.document_type import DIFF_REPORT
@@ -22,14 +24,27 @@ if TYPE_CHECKING:
 
 @click.command
 @click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE|FOLDER]...")
-@click.option("--plan", "name", metavar="NAME", help="The plan in the cluster. Defaults to the one that has not ended.")
+@click.option(
+    "--plan",
+    "name",
+    metavar="NAME",
+    shell_complete=plan_names,
+    help="The plan in the cluster. Defaults to the one that has not ended.",
+)
 @click.option(
     "--release",
     type=click.Path(),
     metavar="FILE|URL|ISO",
     help="The release's harvester-release.yaml, its URL, or the ISO image that contains it.",
 )
-@click.option("--phase", "phases", multiple=True, metavar="NAME", help="Compare this phase only. Repeatable.")
+@click.option(
+    "--phase",
+    "phases",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=phase_names,
+    help="Compare this phase only. Repeatable.",
+)
 @cluster_options
 @output_option
 def diff(

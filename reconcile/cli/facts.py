@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconcile.cli.candidates import plan_names
 from reconcile.cli.catalogue import template_set_in
 from reconcile.cli.connect import Target, cluster_options, connect_to
 from renderer.cli.answer import say
@@ -30,7 +31,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="The folder to write; an earlier one is replaced.",
 )
-@click.option("--plan", "name", metavar="NAME", help="The plan in the cluster. Defaults to the one that has not ended.")
+@click.option(
+    "--plan",
+    "name",
+    metavar="NAME",
+    shell_complete=plan_names,
+    help="The plan in the cluster. Defaults to the one that has not ended.",
+)
 @cluster_options
 def facts(output_dir: str, name: str | None, target: Target) -> ExitCode:
     """Collect the inputs of a rendering from the cluster.

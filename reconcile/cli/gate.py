@@ -14,6 +14,7 @@ import click
 
 from reconcile.cli.connect import Target, connect_to, dial_of, wall_clock
 from renderer.cli.answer import Model, answer, output_option, redactor, say
+from renderer.cli.candidates import phase_names
 from renderer.errors import ExitCode, problem
 from renderer.files.filesystem import require_file
 from renderer.model.document_type import GATE_REPORT
@@ -29,7 +30,7 @@ LONGEST_MESSAGE = 4096
 
 
 @click.command
-@click.argument("phase")
+@click.argument("phase", shell_complete=phase_names)
 @click.option(
     "--from",
     "file",

@@ -15,6 +15,7 @@ from reconcile.cli.candidates import node_names, plan_names
 from reconcile.cli.connect import Target, cluster_options, template_set_of, wall_clock
 from reconcile.cli.log_collection import collected_logs
 from renderer.cli.answer import plain, say
+from renderer.cli.candidates import phase_names
 from renderer.cli.input_options import FOLDER
 from renderer.errors import ExitCode, problem
 from renderer.suggest import did_you_mean
@@ -42,7 +43,7 @@ class Asked:
 
 @click.command
 @click.argument("name", required=False, metavar="[PLAN]", shell_complete=plan_names)
-@click.option("--phase", metavar="NAME", help="Only the pods of this phase.")
+@click.option("--phase", metavar="NAME", shell_complete=phase_names, help="Only the pods of this phase.")
 @click.option("--node", metavar="NAME", shell_complete=node_names, help="Only the pods on this node.")
 @click.option("--follow", "-f", is_flag=True, help="Print new lines until the plan has ended.")
 @click.option("--since", metavar="DURATION", help="Only lines newer than this, such as 10m.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconcile.cli.candidates import node_names
 from reconcile.cli.check_run import (
     FORMATS,
     CheckQuestion,
@@ -52,7 +53,12 @@ if TYPE_CHECKING:
     type=click.Choice([time.value for time in CheckTime]),
     help="Run only the checks of this time. Repeatable. Defaults to all but after.",
 )
-@click.option("--node", metavar="NAME", help="The node that is next, for checks before each node. Defaults to each.")
+@click.option(
+    "--node",
+    metavar="NAME",
+    shell_complete=node_names,
+    help="The node that is next, for checks before each node. Defaults to each.",
+)
 @check_options
 @cluster_options
 @output_option_of(*FORMATS)

@@ -14,6 +14,7 @@ from reconcile.cli.connect import Target, cluster_options, template_set_of, wall
 from reconcile.cli.log_collection import collected_logs
 from reconcile.cli.subjects import is_file
 from renderer.cli.answer import Model, json_text, pass_on, redactor
+from renderer.cli.candidates import or_files
 from renderer.cli.input_options import FOLDER
 from renderer.errors import ExitCode, Problems, problem
 from renderer.model.document_type import REHEARSAL_REPORT, RUN_REPORT
@@ -31,7 +32,7 @@ _EXPECTED = "name a journal, an UpgradePlan, or a file that rehearse --report ha
 
 
 @click.command
-@click.argument("subject", required=False, metavar="[PLAN|FILE]", shell_complete=plan_names)
+@click.argument("subject", required=False, metavar="[PLAN|FILE]", shell_complete=or_files(plan_names))
 @click.option("--plan", metavar="NAME", help="The plan, where a journal has several.")
 @click.option(
     "--logs",

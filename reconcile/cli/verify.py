@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from reconcile.cli.candidates import plan_names
 from reconcile.cli.check_run import FORMATS, CheckQuestion, answers_to, check_options, show_answers, time_from
 from reconcile.cli.connect import Target, cluster_options
 from reconcile.cli.subjects import split_subjects
 from renderer.cli.answer import output_option_of
+from renderer.cli.candidates import or_files
 from renderer.cli.input_options import FILE, InputOptions
 from renderer.errors import ExitCode
 from renderer.model.check import CheckTime
@@ -15,7 +17,7 @@ from renderer.model.document_type import VERIFICATION_REPORT
 
 
 @click.command
-@click.argument("subjects", nargs=-1, type=FILE, metavar="[PLAN|FILE|FOLDER]...")
+@click.argument("subjects", nargs=-1, type=FILE, metavar="[PLAN|FILE|FOLDER]...", shell_complete=or_files(plan_names))
 @click.option(
     "--release",
     type=FILE,

@@ -71,7 +71,6 @@ class PathArgument(click.ParamType[str]):
 FILE = PathArgument("file")
 FOLDER = PathArgument("dir")
 _OPTIONS = (
-    click.argument("files", nargs=-1, type=FILE, metavar="[FILE|FOLDER]..."),
     click.option(
         "--plan",
         type=FILE,
@@ -111,8 +110,9 @@ T = TypeVar("T")
 Command = Callable[..., ExitCode]
 
 
-def input_options(command: Command) -> Command:
-    """Adds the arguments that name inputs; the command gets them as one, `given`."""
+def input_options(command: Command, completed_by: Callable[..., Any] | None = None) -> Command:
+    """Adds the arguments that name inputs; the command gets them as one, `given`. `completed_by` completes words that
+    may be more than files."""
 
     @wraps(command)
     def with_given(
@@ -129,7 +129,8 @@ def input_options(command: Command) -> Command:
 
     for option in reversed(_OPTIONS):
         with_given = option(with_given)
-    return with_given
+    metavar = "[FILE|FOLDER]..."
+    return click.argument("files", nargs=-1, type=FILE, metavar=metavar, shell_complete=completed_by)(with_given)
 
 
 def rendering_of(given: InputOptions) -> RenderedInputs:

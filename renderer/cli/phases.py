@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from renderer.cli.answer import Model, answer, output_option, pending_lines, plain, table
+from renderer.cli.candidates import or_files, phase_names
 from renderer.cli.input_options import InputOptions, catalog_of, input_options, rendering_of
 from renderer.errors import ExitCode
 from renderer.model.document_type import PHASE_CONTEXT, PHASE_LIST
@@ -23,7 +25,7 @@ _NAME = re.compile(r"[A-Z][A-Za-z0-9]*")
 
 
 @click.command
-@input_options
+@partial(input_options, completed_by=or_files(phase_names))
 @click.option(
     "--context", "wants_context", is_flag=True, help="List the names that the templates of this phase can use."
 )

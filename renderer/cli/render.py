@@ -21,6 +21,7 @@ from renderer.cli.answer import (
     say_page,
     warn,
 )
+from renderer.cli.candidates import phase_names
 from renderer.cli.delivery_options import (
     DeliveryWords,
     delivery_options,
@@ -28,7 +29,7 @@ from renderer.cli.delivery_options import (
     options_of,
     path_in_repository,
 )
-from renderer.cli.input_options import FOLDER, InputOptions, RenderedInputs, catalog_of, input_options, rendering_of
+from renderer.cli.input_options import FOLDER, InputOptions, RenderedInputs, input_options, rendering_of
 from renderer.errors import ExitCode, Problems
 from renderer.model.document_type import RENDERING
 
@@ -36,15 +37,6 @@ if TYPE_CHECKING:
     from renderer.cli.rendered_folder import RenderedFiles
     from renderer.layout.credentials import RenderedCredential
     from renderer.model.rendered import RenderedPlan
-
-
-def _phase_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """The names that complete a word; none if the templates cannot be read."""
-    try:
-        phases = catalog_of(InputOptions(templates=tuple(ctx.params.get("templates") or ()))).phases
-    except Problems:
-        return []
-    return [item.phase.name for item in phases if item.phase.name.startswith(incomplete)]
 
 
 @click.command
@@ -60,10 +52,10 @@ def _phase_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> lis
     "names",
     multiple=True,
     metavar="NAME",
-    shell_complete=_phase_names,
+    shell_complete=phase_names,
     help="Print this phase only. Repeatable; not with --output-dir.",
 )
-@click.option("--through", metavar="NAME", shell_complete=_phase_names, help="Stop after this phase.")
+@click.option("--through", metavar="NAME", shell_complete=phase_names, help="Stop after this phase.")
 @click.option("--node", metavar="NAME", help="Print the manifests of this node only; not with --output-dir.")
 @delivery_options
 @click.option(
