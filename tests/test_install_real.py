@@ -209,6 +209,27 @@ def test_kubectl_and_this_program_share_what_both_apply(place: Place) -> None:
     place.plane.kubectl(*apply)
 
 
+@LATE
+def test_kubectl_alone_removes_all_but_the_definition_and_the_plans(place: Place) -> None:
+    """By the commands of docs/install.md, whatever was switched on but monitoring, whose kinds are not here."""
+    values = place.folder / "values.yaml"
+    values.write_text("networkPolicy: {enable: true}\nrbacHelpers: {enable: true}\nlogs: {enable: true}\n")
+    folder = place.folder / "plain"
+    place.upgradeplan_offline("install", "--values", str(values), "--format", "plain", "--output-dir", str(folder))
+    manifests = ("-f", str(folder / "install.yaml"))
+    place.plane.kubectl("apply", "--server-side", *manifests)
+    secret = {"name": f"{NAME}-webhook-certificate", "namespace": "harvester-system"}
+    place.make({"apiVersion": "v1", "kind": "Secret", "metadata": secret})
+
+    text = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    (block,) = (block for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if "kubectl delete -A" in block)
+    place.carry_out(block.splitlines())
+    left = place.plane.kubectl("get", *manifests, "--ignore-not-found", "-o", "name").stdout
+    assert left == "customresourcedefinition.apiextensions.k8s.io/upgradeplans.management.harvesterhci.io\n"
+    assert place.plane.kubectl("get", "upgradeplans", "-o", "name").stdout
+    assert place.plane.kubectl("-n", "harvester-system", "get", "secrets", "-o", "name").stdout == ""
+
+
 # ------------------------------------------------------------------------------------------- beside another manager
 
 
