@@ -658,7 +658,7 @@ def test_contexts_are_completed_without_asking_a_cluster(tmp_path: Path) -> None
     assert kubectl_candidates([*words, "s"]).splitlines() == ["site-a", ":4"]
 
 
-def test_bash_is_told_of_files_before_names(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bash_is_told_of_files_first(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Its script forgets the words that stand before the one for files."""
     monkeypatch.setenv(COMPLETE_VARIABLE, "bash_complete")
     monkeypatch.setenv("COMP_WORDS", "upgradeplan phases Node")
