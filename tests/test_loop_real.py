@@ -133,8 +133,9 @@ def _refused(calls: Iterable[AuditEvent]) -> list[str]:
 
 @LATE
 def test_three_nodes_and_every_permission(undisturbed: Run) -> None:
+    """Where the add-on is slow to settle, the loop has begun to look for causes, and has used some of the others."""
     assert _refused(undisturbed.calls) == []
-    assert unused(undisturbed.calls) == READ_IN_TROUBLE
+    assert unused(undisturbed.calls) - READ_IN_TROUBLE == set()
 
 
 @LATE

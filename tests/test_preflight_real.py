@@ -102,6 +102,35 @@ def test_with_them_every_call_is_permitted_and_every_permission_is_used(reader: 
     assert granted - used == SELDOM
 
 
+@pytest.mark.full(
+    "what few clusters have, on a real API server; that each of these kinds is looked at by a check stands for it "
+    "(test_preflight_cases.py)"
+)
+def test_what_is_seldom_asked_is_permitted_and_asked_where_there_is_what_stands_behind_it(
+    reader: Asked, tmp_path: Path
+) -> None:
+    """A storage network, an upgrade to v1.10 and one from v1.4, the disks, and the checks after an upgrade."""
+    api, mark = reader.plane.api, reader.plane.audit_mark()
+    settings = "/apis/harvesterhci.io/v1beta1/settings"
+    network = {"metadata": {"name": "storage-network"}, "value": '{"range": "192.0.2.0/24"}'}
+    api.create(settings, {"apiVersion": "harvesterhci.io/v1beta1", "kind": "Setting", **network})
+    site, plan = CommandSite(reader.plane, ("--kubeconfig", str(reader.kubeconfig))), tmp_path / "plan.yaml"
+    plan.write_text(
+        "{apiVersion: management.harvesterhci.io/v1beta1, kind: UpgradePlan, metadata: {name: up}, "
+        "spec: {version: v1.10.0}}",
+        encoding="utf-8",
+    )
+    checks = ("storage-network-addresses", "volume-smaller-than-image", "disk-headroom")
+    site.run("preflight", str(plan), *(word for check in checks for word in ("--check", check)))
+    api.patch(f"{settings}/server-version", {"value": "v1.4.1"})
+    site.run("preflight", str(plan), "--check", "longhorn-eviction")
+    site.run("verify", PLAN)
+    calls = reader.plane.audit(since=mark, user=USER)
+    assert [str(call) for call in calls if call.code == 403] == []
+    asked = {(call.group, f"{call.resource}/{call.subresource}".rstrip("/"), call.verb) for call in calls}
+    assert SELDOM - asked == set()
+
+
 def test_what_may_not_be_read_leaves_the_other_checks_their_answers(reader: Asked, roles: list[Body]) -> None:
     """Also where rendering starts from it: a finding still blocks, and the rule is named."""
     refused = ("nodes", "settings", "versions", "machines")
