@@ -139,8 +139,13 @@ def _tell_passed(
 ) -> None:
     if not checks.patient and any(what.startswith(_prefix(item)) for what in builder.status.waiting):
         builder.event("Normal", PASSED, f"no pre-flight check blocks the upgrade{_of(item)} any more")
-    if warned := [result for result in results if result.outcome is CheckOutcome.WARNED]:
+    if warned := [result for result in results if result.outcome is CheckOutcome.WARNED or _is_noted(result)]:
         builder.event("Warning", WARNED, f"pre-flight checks{_of(item)}: {in_an_event(warned)}")
+
+
+def _is_noted(result: CheckResult) -> bool:
+    """True if a check passes, and not all that it asked for could be seen."""
+    return result.outcome is CheckOutcome.PASSED and bool(result.notes)
 
 
 def _prefix(item: RenderedStep) -> str:
@@ -176,7 +181,7 @@ def offenders_of(result: CheckResult, room: int) -> str:
 def _says(result: CheckResult) -> tuple[str, ...]:
     if result.outcome is CheckOutcome.UNKNOWN:
         return tuple(dict.fromkeys(failure.why for failure in result.read_failures))
-    return tuple(dict.fromkeys(finding.text for finding in result.findings))
+    return tuple(dict.fromkeys(finding.text for finding in result.findings)) or result.notes
 
 
 def remedies_of(result: CheckResult) -> tuple[str, ...]:

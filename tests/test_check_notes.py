@@ -1,0 +1,28 @@
+"""A check that passes although not all could be seen: the loop says what could not, once."""
+
+from __future__ import annotations
+
+import pytest
+from support.small_cluster import api_servers, world
+
+pytestmark = pytest.mark.slow
+
+WARNED = "PreflightWarned"
+
+
+def test_of_several_api_servers_those_that_do_not_answer_are_named() -> None:
+    found = world("n1", more=[api_servers("192.0.2.1", "192.0.2.2", "192.0.2.3")])
+    found.rounds()
+    assert found.phase == "ISODownloading", "one that answers is enough"
+    [said] = [text for reason, text in found.events() if reason == WARNED]
+    assert said.startswith("pre-flight checks: api-server-certificates: the certificate of the API server at 192.0.2.2")
+    assert "192.0.2.3 could not be read" in said
+    found.restart()
+    found.rounds()
+    assert len([reason for reason, _ in found.events() if reason == WARNED]) == 1
+
+
+def test_where_all_answer_nothing_is_said() -> None:
+    found = world("n1")
+    found.rounds()
+    assert (found.phase, WARNED in dict(found.events())) == ("ISODownloading", False)
