@@ -42,9 +42,10 @@ def is_latched(observation: Observation, status: PlanStatus) -> bool:
 
 def held_as_latched(builder: DecisionBuilder) -> None:
     name = builder.observation.plan["metadata"]["name"]
-    text = "another manager has blocked the plan as ConcurrentUpgradeBlocked, so it does not begin automatically"
-    remedy = f"run `upgradeplan approve {name}`, or edit its spec"
-    builder.wait_for_operator(f"{text}: {remedy}", since=builder.waiting_since("latched"))
+    why = "another manager has blocked the plan as ConcurrentUpgradeBlocked, so it does not begin automatically"
+    builder.wait_for_operator(
+        f"`upgradeplan approve {name}`, or an edit of its spec: {why}", since=builder.waiting_since("latched")
+    )
     set_degraded(builder)
 
 

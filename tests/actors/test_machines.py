@@ -99,6 +99,16 @@ def test_what_is_tied_does_not_move_from_a_cordoned_node() -> None:
     assert (host(play, "transcoder-1"), play.all(MIGRATION)) == (ECHO_2, ())
 
 
+def test_a_cordon_moves_nothing_and_an_eviction_does() -> None:
+    play = Play("paused-node")
+    play.patch(play.get(NODE, ECHO_1), {"spec": {"unschedulable": True}})
+    play.run()
+    assert (host(play, "player-1"), play.all(MIGRATION)) == (ECHO_1, ())
+    play.patch(play.get(VMI, "player-1", "media"), {"status": {"evacuationNodeName": ECHO_1}})
+    play.run()
+    assert host(play, "player-1") == ECHO_2
+
+
 def test_the_lists_of_several_nodes_stand_side_by_side() -> None:
     play = Play("paused-node")
     for node in (ECHO_2, ECHO_3):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -11,8 +12,9 @@ from support.invariants import violations
 
 from actors.by_hand import upgrade_node
 from actors.playing import AFTER, BEFORE, FLEET, SYSTEM, Play, condition, fault
-from reconcile.simulator.actors.actor_client import CAPI_CLUSTER, DEPLOYMENT, NODE, POD, PROVISIONING_CLUSTER
+from reconcile.simulator.actors.actor_client import CAPI_CLUSTER, DEPLOYMENT, MACHINE, NODE, POD, PROVISIONING_CLUSTER
 from reconcile.simulator.actors.simulation_log import SimulationEventType
+from reconcile.simulator.actors.turns import is_evicted
 
 FIRST, SECOND, THIRD = "charlie-1-tink-system", "charlie-2-tink-system", "charlie-3-tink-system"
 NEW, OLD = "v1.35.2+rke2r1", "v1.34.3+rke2r1"
@@ -75,7 +77,7 @@ def test_one_node_after_the_other_is_drained_upgraded_and_given_back() -> None:
     assert condition(play.again(cluster), "Updated") == "True"
     for node in (FIRST, SECOND, THIRD):
         said = play.secret_of(node)["metadata"]["annotations"]
-        assert [key for key in (*BEFORE, *AFTER) if key in said] == [BEFORE[1], AFTER[1]]
+        assert [key for key in (*BEFORE, *AFTER) if key in said] == [], "it takes the answers away as well"
     assert violations(play.facts) == ()
 
 
@@ -95,7 +97,7 @@ def test_only_the_very_value_counts_as_an_answer(change: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_value_is_another_one_each_time() -> None:
+def test_all_are_asked_with_the_same_value_and_with_another_one_where_the_options_change() -> None:
     play = begun(fault("repeat", "pre-drain-request", FIRST, times=2), fault("repeat", "post-drain-request"))
     for node in (FIRST, THIRD, SECOND):
         assert play.run(until=partial(is_asked, play, BEFORE, node))
@@ -107,7 +109,15 @@ def test_the_value_is_another_one_each_time() -> None:
         assert play.run(until=partial(has_booted, play, node, boot))
         answer_until_satisfied(play, AFTER, node)
     asked = play.world.log.of(SimulationEventType.PRE_DRAIN_ASKED, SimulationEventType.POST_DRAIN_ASKED)
-    assert len({fact.detail for fact in asked}) == len(asked) == 3 + 2 + 3 * 2
+    assert len(asked) == 3 + 2 + 3 * 2
+    values = {
+        detail: {fact.node for fact in asked if fact.detail == detail} for fact in asked if (detail := fact.detail)
+    }
+    assert [sorted(nodes) for nodes in values.values()] == [[FIRST, SECOND, THIRD], [FIRST, SECOND, THIRD], [FIRST]]
+    options = play.get(PROVISIONING_CLUSTER, "local", FLEET)["spec"]["rkeConfig"]["upgradeStrategy"]
+    told = [json.loads(value) for value in values]
+    assert told[0].items() >= options["controlPlaneDrainOptions"].items()
+    assert [each["timeout"] for each in told] == [0, 1, 2]
     assert violations(play.facts) == ()
 
 
@@ -251,6 +261,67 @@ def test_the_machines_of_a_paused_cluster_are_left_alone() -> None:
     assert play.asking(BEFORE) == []
     play.patch(paused, {"spec": {"paused": None}})
     assert play.run(until=lambda: play.asking(BEFORE) == [FIRST])
+
+
+@pytest.mark.slow
+def test_of_a_cluster_that_is_paused_half_way_no_node_goes_on() -> None:
+    """The drain goes on, but Rancher gives no machine another plan and takes none back."""
+    play = begun()
+    paused = play.get(CAPI_CLUSTER, "local", FLEET)
+    assert play.run(until=lambda: play.asking(BEFORE))
+    play.patch(paused, {"spec": {"paused": True}})
+    upgrading = f"NodeUpgrade/PreDrain/{FIRST}"
+    play.finish(upgrading)
+    play.answer(BEFORE, FIRST)
+    play.run()
+    assert (kubelet(play, FIRST), play.told(SimulationEventType.DRAINED)) == (OLD, [])
+    said = play.get(PROVISIONING_CLUSTER, "local", FLEET)["status"]["conditions"]
+    assert [each["message"] for each in said if each["type"] == "Updated"] == [
+        "CAPI cluster or RKEControlPlane is paused"
+    ]
+    play.patch(paused, {"spec": {"paused": None}})
+    assert play.run(until=lambda: play.asking(AFTER) == [FIRST])
+
+
+@pytest.mark.slow
+def test_the_cluster_says_what_is_done_with_which_machine() -> None:
+    play = begun()
+
+    def said() -> str:
+        found = play.get(PROVISIONING_CLUSTER, "local", FLEET)["status"]["conditions"]
+        return next(str(each.get("message")) for each in found if each["type"] == "Updated")
+
+    play.settle()
+
+    (name,) = {
+        each["metadata"]["name"] for each in play.all(MACHINE, FLEET) if each["status"]["nodeRef"]["name"] == FIRST
+    }
+    assert said().startswith("configuring bootstrap node(s) ")
+    assert play.run(until=lambda: play.asking(BEFORE))
+    assert said() == f"draining bootstrap node(s) {name}: draining node"
+    to_post_drain(play, FIRST)
+    assert said() == f"uncordoning bootstrap node(s) {name}: waiting for uncordon to finish"
+
+
+@pytest.mark.parametrize(
+    ("kind", "phase", "annotations", "evicted"),
+    [
+        ("ReplicaSet", "Running", {}, True),
+        ("StatefulSet", "Pending", {}, True),
+        ("Job", "Running", {}, True),
+        ("", "Running", {}, True),
+        ("Job", "Succeeded", {}, False),
+        ("DaemonSet", "Running", {}, False),
+        ("VirtualMachineInstance", "Running", {}, False),
+        ("Node", "Running", {"kubernetes.io/config.mirror": "x"}, False),
+    ],
+)
+def test_the_drain_evicts_all_but(kind: str, phase: str, annotations: dict[str, str], *, evicted: bool) -> None:
+    owners = [{"kind": kind, "name": "x"}] if kind else []
+    metadata = {"name": "p", "annotations": annotations, "ownerReferences": owners}
+    pod = {"metadata": metadata, "spec": {"nodeName": FIRST}, "status": {"phase": phase}}
+    assert is_evicted(pod, FIRST) is evicted
+    assert not is_evicted(pod, SECOND)
 
 
 @pytest.mark.slow

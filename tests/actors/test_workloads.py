@@ -56,16 +56,17 @@ def test_its_pods_wait_for_the_claim_that_they_mount() -> None:
 
 
 def test_a_pod_with_a_claim_waits_on_a_witness_where_longhorn_attaches_nothing() -> None:
-    """The scheduler places it there if it tolerates the taint: it does not know where Longhorn runs."""
+    """The scheduler may place it there if it tolerates the taint: it does not know where Longhorn runs. That it does so
+    before it takes the last node without one is the simulation's choice."""
     play = Play("two-node-witness")
     play.finish("ISODownload/Image")
     (manifest,) = play.rendered.manifests("RepoCreate/Deployment")
     spec: Any = dict(manifest.body["spec"])
     pod = {**spec["template"]["spec"], "affinity": {}, "tolerations": [{"operator": "Exists"}]}
-    play.create({**manifest.body, "spec": {**spec, "replicas": 3, "template": {**spec["template"], "spec": pod}}})
+    play.create({**manifest.body, "spec": {**spec, "replicas": 2, "template": {**spec["template"], "spec": pod}}})
     play.run()
     phases = {each["spec"]["nodeName"]: each["status"]["phase"] for each in play.made(POD, SYSTEM)}
-    assert phases == {"bravo-1": "Running", "bravo-2": "Running", "bravo-witness": "Pending"}
+    assert phases == {"bravo-1": "Running", "bravo-witness": "Pending"}
 
 
 def test_the_repository_is_not_placed_on_a_witness() -> None:

@@ -1,12 +1,16 @@
 """Harvester's own controllers: the import of an image, and add-ons.
 
-Modelled on the conditions and fields of github.com/harvester/harvester, package apis/harvesterhci.io/v1beta1; not
-compared with a running Harvester. A claim that is deleted while a pod uses it stays, as Kubernetes documents it.
+The import was compared with github.com/harvester/harvester, pkg/controller/master/image, pkg/image/cdi and
+pkg/image/common, for images of the backend `cdi`: what fails is the look at the address, which is tried again after ten
+seconds; of an import that CDI has begun Harvester never says that it has failed. Add-ons are modelled on the API types
+alone. Not compared with a running Harvester. A claim that is deleted while a pod uses it stays, as Kubernetes documents
+it.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from reconcile.simulator.actors.actor_client import ADDON, CLAIM, IMAGE, POD
@@ -26,6 +30,9 @@ from renderer.model.ref import Body
 
 IMPORT_OPERATION = "image-import"
 _PARTS = 4
+_RETRY_AFTER = timedelta(seconds=10)
+_ERROR = "failed to fetch image virtual size: content length is less than 128 bytes"
+"""The error for a page that says that there is no such file."""
 
 
 class ImageImport:
@@ -53,38 +60,58 @@ class ImageImport:
         elif has_condition(image, "RetryLimitExceeded") or has_condition(image, "Imported", "False"):
             return
         elif not has_condition(image, "Initialized"):
-            begun = _reported(image, now, Initialized="True", Imported="Unknown", RetryLimitExceeded="False")
-            self._client.patch_status(image, {"conditions": begun, "failed": 0, "progress": 0})
+            self._look_at_address(image, now)
         else:
             self._go_on(image, now)
 
-    def _go_on(self, image: Body, now: datetime) -> None:
-        """A quarter of the import after the other; a try that fails does so at its end."""
+    def _look_at_address(self, image: Body, now: datetime) -> None:
         name, failed = str(image["metadata"]["name"]), int(status_of(image).get("failed") or 0)
-        lasts = self._context.faults.lasts(IMPORT_OPERATION, self._context.settings.image_import, name)
+        if failed and not self._timers.passed((image["metadata"]["uid"], "retry", failed), _RETRY_AFTER):
+            return
+        if self._context.faults.fails(IMPORT_OPERATION, name, failed):
+            self._fail(image, failed + 1, now)
+            return
+        begun = _reported(
+            image,
+            now,
+            {"type": "Initialized", "status": "True", "reason": "Initialized", "message": ""},
+            {"type": "Imported", "status": "Unknown", "reason": "Importing"},
+        )
+        self._client.patch_status(image, {"conditions": begun, "progress": 0})
+
+    def _go_on(self, image: Body, now: datetime) -> None:
+        """A quarter of the import after the other."""
+        lasts = self._context.faults.lasts(
+            IMPORT_OPERATION, self._context.settings.image_import, str(image["metadata"]["name"])
+        )
         done = 0
         for part in range(1, _PARTS + 1):
-            key = (image["metadata"]["uid"], failed, part)
+            key = (image["metadata"]["uid"], part)
             if self._timers.passed(key, None if lasts is None else lasts * part / _PARTS):
                 done = part
         if done < _PARTS:
             self._client.patch_status(image, {"progress": done * 100 // _PARTS})
-        elif self._context.faults.fails(IMPORT_OPERATION, name, failed):
-            self._fail(image, failed + 1, now)
         else:
             self._succeed(image, now)
 
     def _succeed(self, image: Body, now: datetime) -> None:
-        reported = {"conditions": _reported(image, now, Imported="True"), "progress": 100, "size": 6 << 30}
-        self._client.patch_status(image, reported)
+        imported = _reported(
+            image,
+            now,
+            {"type": "Imported", "status": "True", "reason": "Imported", "message": ""},
+            {"type": "RetryLimitExceeded", "status": "False", "reason": "", "message": ""},
+        )
+        self._client.patch_status(image, {"conditions": imported, "progress": 100, "size": 6 << 30})
         self._context.log.add(now, SimulationEventType.IMAGE_IMPORTED, str(image["metadata"]["name"]))
         self._hold(image)
 
     def _fail(self, image: Body, failed: int, now: datetime) -> None:
-        why = "the download ended with HTTP 404"
-        over = failed > int(image["spec"].get("retry") or 0)
-        verdict = {"Imported": "False", "RetryLimitExceeded": "True"} if over else {"Imported": "Unknown"}
-        reported = _reported(image, now, message=why, **verdict)
+        retries = int(image["spec"].get("retry") or 0)
+        tried = f"retry attempted {failed - 1}/{retries} " if failed > 1 else ""
+        why, over = f"{tried}failed due to error: {_ERROR}", failed > retries
+        exceeded = {"type": "RetryLimitExceeded", "status": "True" if over else "False", "message": why}
+        ended = [{"type": "Initialized", "status": "False", "message": why}] if over else []
+        reported = _reported(image, now, exceeded, *ended)
         self._client.patch_status(
             image, {"conditions": reported, "failed": failed, "progress": 0, "lastFailedTime": time_text(now)}
         )
@@ -109,8 +136,7 @@ class ImageImport:
                 self._client.refresh()
 
 
-def _reported(image: Body, now: datetime, message: str = "", **verdicts: str) -> list[Any]:
-    expected = [{"type": type_, "status": status, "message": message} for type_, status in verdicts.items()]
+def _reported(image: Body, now: datetime, *expected: Mapping[str, str]) -> list[Any]:
     return conditions(image, now, *expected, time="lastUpdateTime")
 
 

@@ -161,7 +161,7 @@ class Machines:
         """One migration after the other until one succeeds, for what can be migrated from a node under drain."""
         here = self._client.find(NODE, str(status_of(instance).get("nodeName") or ""))
         strategy = str(instance["spec"].get("evictionStrategy") or "")
-        if here is None or not _is_drained(here) or not strategy.startswith("LiveMigrate"):
+        if here is None or not _is_left(instance, here) or not strategy.startswith("LiveMigrate"):
             return
         if any(not each.migrates for each in obstacles(instance, MigrationTargets(self._client.all(NODE)))):
             return
@@ -240,8 +240,9 @@ def _runs(instance: Body) -> bool:
     return status_of(instance).get("phase") not in _OVER
 
 
-def _is_drained(node: Body) -> bool:
-    return is_tainted(node, DRAIN_TAINT) or bool((node.get("spec") or {}).get("unschedulable"))
+def _is_left(instance: Body, node: Body) -> bool:
+    """A cordon alone moves nothing: it takes the taint, or the eviction of the instance's pod."""
+    return is_tainted(node, DRAIN_TAINT) or status_of(instance).get("evacuationNodeName") == node["metadata"]["name"]
 
 
 def _back_off(failed: int) -> timedelta:

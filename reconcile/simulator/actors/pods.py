@@ -81,15 +81,18 @@ class Kubelets:
     # ------------------------------------------------------------------------------------------------------ placing
 
     def _place(self, pod: Body) -> None:
-        """The node that fits and runs the fewest of the same owner's pods, then by name."""
+        """The node that fits and runs the fewest of the same owner's pods, then by name. A pod with a volume goes
+        to a witness if it may, where it cannot start: the real scheduler does not know that."""
         owner = self._job(pod) or self._replica_set(pod)
         if owner is None:
             return
         others = [other for other in self._client.owned(POD, owner) if not is_deleted(other)]
         hosts = Counter(other["spec"].get("nodeName") for other in others)
-        names = [str(node["metadata"]["name"]) for node in self._candidates(pod) if can_host(node, pod["spec"])]
-        if names:
-            self._pods.bind(self._client, pod, min(names, key=lambda name: (hosts[name], name)))
+        fits = {str(node["metadata"]["name"]): node for node in self._candidates(pod) if can_host(node, pod["spec"])}
+        mounts = any(_claims(pod))
+        if fits:
+            worst = {name: not (mounts and is_witness(node)) for name, node in fits.items()}
+            self._pods.bind(self._client, pod, min(fits, key=lambda name: (hosts[name], worst[name], name)))
 
     def _candidates(self, pod: Body) -> Sequence[Body]:
         """One node where the Job is for one, else all: who has many does not look at each for each."""
@@ -198,15 +201,19 @@ class Kubelets:
     def _mounts(self, pod: Body, node: Body) -> bool:
         """True if the pod's volumes are there and can be attached: Longhorn does not run on a witness, and the
         scheduler does not know that."""
-        sources = (volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or ())
-        names = [source["claimName"] for source in sources if source]
-        claims = [self._client.find(CLAIM, name, pod["metadata"]["namespace"]) for name in names]
+        claims = [self._client.find(CLAIM, name, pod["metadata"]["namespace"]) for name in _claims(pod)]
         bound = all(claim is not None and status_of(claim).get("phase") == "Bound" for claim in claims)
         return bound and not (claims and is_witness(node))
 
     def _address(self) -> str:
         self._addresses += 1
         return f"10.52.{self._addresses // 250}.{self._addresses % 250 + 2}"
+
+
+def _claims(pod: Body) -> Sequence[str]:
+    """The names of the claims that it mounts."""
+    sources = (volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or ())
+    return [str(source["claimName"]) for source in sources if source]
 
 
 def _place(pod: Body) -> tuple[str, str]:

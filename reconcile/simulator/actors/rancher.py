@@ -1,18 +1,16 @@
 """Rancher's planner on the local cluster: one node at a time, with the drain hooks that the Cluster asks for.
 
 It reads the hooks again before every step. Where they are gone it goes on without asking, so a cleanup that removes
-them too early shows as a node that is upgraded without having been drained. Modelled on the annotations and
-conditions of github.com/rancher/rancher, package capr/planner; not compared with a running Rancher.
+them too early shows as a node that is upgraded without having been drained. Compared with github.com/rancher/rancher,
+pkg/capr/planner (planner.go, drain.go, planentry.go) and pkg/controllers/capr/machinedrain; not with a running Rancher.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from reconcile.objects import selects
 from reconcile.simulator.actors.actor_client import (
     CAPI_CLUSTER,
     DISRUPTION_BUDGET,
@@ -30,12 +28,24 @@ from reconcile.simulator.actors.actor_context import (
     conditions,
     has_condition,
     is_deleted,
-    labels_of,
     status_of,
 )
 from reconcile.simulator.actors.placement import CORDON_TAINT, with_taint, without_taint
 from reconcile.simulator.actors.simulation_log import SimulationEventType
-from reconcile.simulator.actors.turns import At, Turn, drain_options, is_evicted, rank_of, target_of
+from reconcile.simulator.actors.turns import (
+    At,
+    Turn,
+    asking_value,
+    drain_options,
+    hooks_of,
+    is_evicted,
+    is_plan_of,
+    is_protected,
+    rank_of,
+    target_of,
+    tier_of,
+    told_of,
+)
 from renderer.context.facts import node_of_machine
 from renderer.model.ref import Body
 
@@ -43,8 +53,6 @@ NAMESPACE, CLUSTER = "fleet-local", "local"
 ACT, ORDER = "rancher", "one-at-a-time"
 ASKS_BEFORE, ASKS_AFTER = "pre-drain-request", "post-drain-request"
 PRE_DRAIN, POST_DRAIN = "rke.cattle.io/pre-drain", "rke.cattle.io/post-drain"
-_MACHINE_PLAN = "rke.cattle.io/machine-plan"
-_MACHINE_NAME = "rke.cattle.io/machine-name"
 
 
 class Rancher:
@@ -87,11 +95,14 @@ class Rancher:
     def _roll_out(self, cluster: Body, now: datetime) -> None:
         for turn in tuple(self._turns.values()):
             self._go_on(turn, cluster, now)
-        left = [machine for machine in self._machines() if machine["metadata"]["name"] not in self._done]
+        left = self._left()
         if not left:
             self._applied = self._expected
         elif not self._is_paused():
             self._pick(left, now)
+
+    def _left(self) -> list[Body]:
+        return [machine for machine in self._machines() if machine["metadata"]["name"] not in self._done]
 
     def _is_paused(self) -> bool:
         """Nobody reconciles the machines of a paused Cluster, however healthy it looks."""
@@ -103,7 +114,7 @@ class Rancher:
         return (
             self._applied,
             self._expected,
-            tuple((turn.machine, turn.at, turn.asked) for turn in self._turns.values()),
+            tuple((turn.machine, turn.at, turn.value) for turn in self._turns.values()),
         )
 
     def _pick(self, left: Sequence[Body], now: datetime) -> None:
@@ -118,7 +129,7 @@ class Rancher:
             lasts = self._context.faults.lasts(ACT, self._context.settings.pick, node)
             if not self._timers.passed((name, self._expected, "pick"), lasts):
                 return
-            self._turns[name] = Turn(machine=name, node=node)
+            self._turns[name] = Turn(machine=name, node=node, tier=tier_of(machine))
 
     def _machines(self) -> list[Body]:
         """The first server first, then servers, then workers, by name."""
@@ -139,8 +150,7 @@ class Rancher:
     def _updated(self, busy: bool) -> dict[str, str]:
         if not busy:
             return {"type": "Updated", "status": "True", "reason": "", "message": ""}
-        turns = ", ".join(f"{turn.machine} {turn.at.value}" for turn in self._turns.values())
-        message = f"configuring node(s): {turns or 'none yet'}"
+        message = _PAUSED if self._is_paused() else told_of(tuple(self._turns.values()), self._left())
         return {"type": "Updated", "status": "Unknown", "reason": "Waiting", "message": message}
 
     # ------------------------------------------------------------------------------------------------------ one turn
@@ -154,6 +164,8 @@ class Rancher:
         if secret is None:
             return
         options = drain_options(cluster, machine)
+        if turn.at in (At.PICKED, At.UPGRADED) and self._is_paused():
+            return
         match turn.at:
             case At.PICKED:
                 self._begin(turn, options, secret, node, now)
@@ -189,22 +201,20 @@ class Rancher:
         return self._timers.passed((turn.machine, self._expected, operation), lasts)
 
     def _ask(self, turn: Turn, at: At, options: Mapping[str, Any], secret: Body, now: datetime) -> None:
-        """The value is nobody's business but Rancher's; it is another one each time."""
-        attempt = {**options, "attempt": f"{turn.machine} & <{turn.asked + 1}>"}
-        value = json.dumps(attempt, separators=(",", ":"))
-        key, what = _ASKING[at]
-        self._client.patch(secret, {"metadata": {"annotations": {key: value}}})
         if turn.at is not at:
             turn.answered = 0
-        turn.at, turn.value, turn.asked = at, value, turn.asked + 1
+        turn.at, turn.value = at, asking_value(options, turn.answered)
+        turn.hooks = hooks_of(options, "preDrainHooks", "postDrainHooks")
+        key, what = _ASKING[at]
+        self._client.patch(secret, {"metadata": {"annotations": {key: turn.value}}})
         self._context.log.add(now, what, turn.node, turn.node, turn.value)
 
     def _is_answered(self, turn: Turn, options: Mapping[str, Any], secret: Body, now: datetime) -> bool:
         """Every hook has the value, byte for byte. Where it is to repeat itself, Rancher then asks with another."""
         before = turn.at is At.ASKED_BEFORE
-        hooks = options.get("preDrainHooks" if before else "postDrainHooks") or ()
         answers = annotations_of(secret)
-        if any(answers.get(hook["annotation"]) != turn.value for hook in hooks):
+        hooks = hooks_of(options, "preDrainHooks" if before else "postDrainHooks")
+        if any(answers.get(hook) != turn.value for hook in hooks):
             return False
         what = SimulationEventType.PRE_DRAIN_ANSWERED if before else SimulationEventType.POST_DRAIN_ANSWERED
         self._context.log.add(now, what, turn.node, turn.node, turn.value)
@@ -225,13 +235,14 @@ class Rancher:
         there = {str(pod["metadata"]["uid"]): pod for pod in self._client.all(POD) if is_evicted(pod, turn.node)}
         turn.leaving = frozenset(there) if turn.leaving is None else turn.leaving
         pods = [pod for uid, pod in there.items() if uid in turn.leaving]
-        held = [pod for pod in pods if self._is_protected(pod)]
+        budgets = self._client.all(DISRUPTION_BUDGET)
+        held = [pod for pod in pods if is_protected(pod, budgets)]
         for pod in pods:
             if pod not in held:
                 self._client.delete(pod)
         lasts = self._context.faults.lasts("drain", self._context.settings.drain, turn.node)
         passed = self._timers.passed((turn.machine, self._expected, "drain"), lasts)
-        if passed and not held and not self._hosts_machines(turn.node):
+        if passed and not held and not self._evacuates(turn.node) and not self._is_paused():
             turn.drained = True
             turn.at = At.UPGRADING
             self._context.log.add(now, SimulationEventType.DRAINED, turn.node, turn.node)
@@ -257,19 +268,15 @@ class Rancher:
             taints = without_taint(node, CORDON_TAINT)
             self._client.patch(node, {"spec": {"unschedulable": None, "taints": taints or None}})
             self._context.log.add(now, SimulationEventType.UNCORDONED, turn.node, turn.node)
-        self._client.patch(secret, {"metadata": {"annotations": {PRE_DRAIN: None, POST_DRAIN: None}}})
+        over = dict.fromkeys((PRE_DRAIN, POST_DRAIN, *turn.hooks))
+        self._client.patch(secret, {"metadata": {"annotations": over}})
         self._done.add(turn.machine)
         del self._turns[turn.machine]
 
     # ------------------------------------------------------------------------------------------------------- looking
 
     def _secret(self, machine: str) -> Body | None:
-        found = (
-            secret
-            for secret in self._client.all(SECRET, NAMESPACE)
-            if secret.get("type") == _MACHINE_PLAN and labels_of(secret).get(_MACHINE_NAME) == machine
-        )
-        return next(found, None)
+        return next((each for each in self._client.all(SECRET, NAMESPACE) if is_plan_of(each, machine)), None)
 
     def _version(self) -> str:
         return str((self._expected or ("", ""))[0])
@@ -277,22 +284,16 @@ class Rancher:
     def _has_version(self, node: Body) -> bool:
         return (status_of(node).get("nodeInfo") or {}).get("kubeletVersion") == self._version()
 
-    def _is_protected(self, pod: Body) -> bool:
-        budgets = self._client.all(DISRUPTION_BUDGET, pod["metadata"]["namespace"])
-        return any(
-            selects(budget["spec"].get("selector"), labels_of(pod))
-            and status_of(budget).get("disruptionsAllowed", 1) < 1
-            for budget in budgets
-        )
-
-    def _hosts_machines(self, node: str) -> bool:
-        """A virtual machine's pod cannot be evicted while it runs there."""
-        return any(
-            status_of(each).get("nodeName") == node and status_of(each).get("phase") == "Running"
-            for each in self._client.all(VMI)
-        )
+    def _evacuates(self, node: str) -> bool:
+        """True while virtual machines run there: the eviction of a pod marks its machine, for KubeVirt to move it."""
+        there = {"nodeName": node, "phase": "Running"}.items()
+        found = [each for each in self._client.all(VMI) if there <= status_of(each).items()]
+        for each in found:
+            self._client.patch_status(each, {"evacuationNodeName": node})
+        return bool(found)
 
 
+_PAUSED = "CAPI cluster or RKEControlPlane is paused"
 _ASKING = {
     At.ASKED_BEFORE: (PRE_DRAIN, SimulationEventType.PRE_DRAIN_ASKED),
     At.ASKED_AFTER: (POST_DRAIN, SimulationEventType.POST_DRAIN_ASKED),
