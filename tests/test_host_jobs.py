@@ -106,7 +106,7 @@ def test_a_host_that_does_not_answer_is_neither_passed_nor_failed_and_is_accepte
     play(found, 8)
     assert found.phase == "Initialized"
     assert f"check {CHECK} could not be evaluated" in degraded(found)
-    assert f"Job {JOB} has not ended yet" in degraded(found)
+    assert f"Job {JOB} on node {NODE} has not ended yet" in degraded(found)
     blocking = f"{CHECK},host-cos-state-size,host-certificates-valid"
     found.patch(found.plan, {"metadata": {"annotations": {f"{PREFIX}accept-risk": blocking}}})
     play(found, 1)

@@ -78,10 +78,13 @@ def test_that_nobody_has_looked_at_a_host_is_out_of_reach() -> None:
 @pytest.mark.parametrize(
     ("objects", "why"),
     [
-        (look(1, None, None), "Job up-host-check-n1-1 has not ended yet"),
-        (look(1, EXCEEDED, None), "Job up-host-check-n1-1 has not answered: DeadlineExceeded, Job was active too long"),
-        (look(1, COMPLETE, ""), "Job up-host-check-n1-1 has not answered"),
-        ((*look(1, COMPLETE, "{}"), *look(2, EXCEEDED, None)), "Job up-host-check-n1-2 has not answered"),
+        (look(1, None, None), "Job up-host-check-n1-1 on node n1 has not ended yet"),
+        (
+            look(1, EXCEEDED, None),
+            "Job up-host-check-n1-1 on node n1 has not answered: DeadlineExceeded, Job was active too long",
+        ),
+        (look(1, COMPLETE, ""), "Job up-host-check-n1-1 on node n1 has not answered"),
+        ((*look(1, COMPLETE, "{}"), *look(2, EXCEEDED, None)), "Job up-host-check-n1-2 on node n1 has not answered"),
     ],
 )
 def test_a_job_without_an_answer_is_named_and_can_be_looked_at(objects: tuple[Json, ...], why: str) -> None:
@@ -117,6 +120,7 @@ def test_what_is_no_report_could_not_be_looked_at(message: str, why: str) -> Non
     answer = read(*look(1, COMPLETE, message))
     assert isinstance(answer, ReadFailure), answer
     assert why in answer.why
+    assert "Job up-host-check-n1-1 on node n1" in answer.why, "of several nodes nobody knew which"
     assert answer.why.isprintable()
 
 

@@ -113,14 +113,14 @@ def _answer(visits: Callable[[], _Visits | ReadFailure], node: str) -> Answer:
 
 
 def _report(visit: _Visit, node: str) -> Answer:
+    job, end = f"Job {visit.job['metadata']['name']} on node {node}", visit.end
     for message, ended in _messages(visit.pods):
-        report = read_report(message, node)
+        report = _read_report(message, node, job)
         return {**report, "reportedAt": ended} if ended and not isinstance(report, ReadFailure) else report
-    name, end = visit.job["metadata"]["name"], visit.end
     if end is None:
-        why = "; ".join([f"Job {name} has not ended yet", *_waits(visit.pods)])
+        why = "; ".join([f"{job} has not ended yet", *_waits(visit.pods)])
     else:
-        why = f"Job {name} has not answered" + (f": {end.reason}, {end.message}" if end.type == "Failed" else "")
+        why = f"{job} has not answered" + (f": {end.reason}, {end.message}" if end.type == "Failed" else "")
     return ReadFailure(why=why, remedy=_REMEDY)
 
 
@@ -145,15 +145,15 @@ def _messages(pods: Iterable[Body]) -> Iterator[tuple[str, str]]:
                 yield message, str(end.get("finishedAt") or "")
 
 
-def read_report(message: str, node: str) -> Answer:
-    """The report that a termination message holds."""
+def _read_report(message: str, node: str, job: str) -> Answer:
+    """The report that the termination message of a pod of the job holds."""
     if len(message.encode(errors="surrogatepass")) > _LARGEST_ANSWER:
-        return ReadFailure(why=f"its Job's answer is longer than {_LARGEST_ANSWER} bytes", remedy=_REMEDY)
+        return ReadFailure(why=f"the answer of {job} is longer than {_LARGEST_ANSWER} bytes", remedy=_REMEDY)
     try:
         report = json.loads(message)
     except (ValueError, RecursionError):
-        return ReadFailure(why="its Job's answer is not JSON", remedy=_REMEDY)
+        return ReadFailure(why=f"the answer of {job} is not JSON", remedy=_REMEDY)
     facts = FACTS.document({"facts": {"hosts": {node: report}}})
     if not isinstance(report, Mapping) or document_problems(without_lines(facts, ""), FACTS):
-        return ReadFailure(why="its Job's answer is not a report of a host", remedy=_REMEDY)
+        return ReadFailure(why=f"the answer of {job} is not a report of a host", remedy=_REMEDY)
     return report
