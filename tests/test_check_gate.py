@@ -218,6 +218,8 @@ def test_a_full_disk_ends_the_plan() -> None:
     message = found.condition("Progressing")["message"]
     assert found.phase == "Failed"
     assert message.startswith('node "n1" will reach 108.16% storage space after loading new images')
+    assert "remedy" not in message  # the API's words
+    assert degraded(found)[1].startswith(f"{message}; remedy: ")
 
 
 # ------------------------------------------------------------------------------------------------------- before a node

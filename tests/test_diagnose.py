@@ -31,6 +31,7 @@ from renderer.files.bundle_logs import BundleLogs
 from renderer.model.document_type import DIAGNOSIS_REPORT
 from renderer.model.known_cause import Pattern
 from renderer.model.node_state import NodeStates
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import ref_of
 from renderer.yaml_io import dump, parse
 
@@ -165,6 +166,60 @@ def refused(text: str) -> tuple[Cause, ...]:
         refused=text,
     )
     return diagnose(knowledge(NOW), situation).causes
+
+
+NO_DRY_RUN = ("webhook-without-dry-run", "ValidatingWebhookConfiguration or MutatingWebhookConfiguration with webhook ")
+NO_CONVERSION = ("conversion-webhook-away", "conversion webhook of ")
+REPORTED = {
+    'admission webhook "validator.example.svc" does not support dry run': (*NO_DRY_RUN, "validator.example.svc"),
+    "failed to prune fields: failed add back owned items: failed to convert pruned object at version example.io/v1: "
+    'conversion webhook for example.io/v1beta1, Kind=Thing failed: Post "https://conv.example.svc:8443/conversion'
+    '?timeout=30s": EOF': (*NO_CONVERSION, "Thing (example.io/v1beta1)"),
+    "conversion webhook for cluster.x-k8s.io/v1beta2, Kind=Machine failed: Post "
+    '"https://capi-webhook-service.cattle-provisioning-capi-system.svc:443/convert?timeout=30s": no endpoints '
+    'available for service "capi-webhook-service"': (*NO_CONVERSION, "Machine (cluster.x-k8s.io/v1beta2)"),
+    "failed to prune fields: failed add back owned items: failed to convert pruned object at version "
+    "example.io/v1beta1: conversion webhook for example.io/v1alpha1, Kind=Thing returned invalid metadata: invalid "
+    "metadata of type <nil> in input object": (*NO_CONVERSION, "Thing (example.io/v1alpha1)"),
+    "conversion webhook for cluster.x-k8s.io/v1beta2, Kind=Machine failed: the server could not find the requested "
+    "resource": (*NO_CONVERSION, "Machine (cluster.x-k8s.io/v1beta2)"),
+}
+"""What API servers have answered, by public reports: fluxcd/flux2#4073, aws/karpenter-provider-aws#6867,
+fluxcd/flux2#3179, external-secrets/external-secrets#1136, kubernetes-sigs/structured-merge-diff#227."""
+
+
+@pytest.mark.parametrize("zipped", [False, True], ids=["folder", "zip"])
+@pytest.mark.parametrize(("said", "expected"), REPORTED.items(), ids=range(len(REPORTED)))
+def test_what_the_status_says_of_refused_writes_is_named_in_a_bundle(
+    said: str, expected: tuple[str, ...], *, zipped: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    degraded = {
+        "type": "Degraded",
+        "status": "True",
+        "reason": "ReconcileError",
+        "message": f"Cluster fleet-local/local: {said}",
+        "lastTransitionTime": "2026-11-01T00:00:00Z",
+    }
+    plan = {
+        "apiVersion": PLAN_API_VERSION,
+        "kind": "UpgradePlan",
+        "metadata": {"name": "up"},
+        "spec": {"version": "v1.8.0"},
+        "status": {"currentPhase": "ClusterUpgrading", "conditions": [degraded]},
+    }
+    place = tmp_path / "bundle"
+    write_bundle(place, {"plan": plan}, {})
+    if zipped:
+        files = [file for file in place.rglob("*") if file.is_file()]
+        with zipfile.ZipFile(tmp_path / "bundle.zip", "w") as archive:
+            for file in files:
+                archive.write(file, file.relative_to(tmp_path))
+        place = tmp_path / "bundle.zip"
+    assert run(["upgradeplan", "diagnose", str(place), "-o", "json"]) == 1
+    causes = json.loads(capsys.readouterr().out)["causes"]
+    cause, called, name = expected
+    assert [(item["id"], item["object"]) for item in causes] == [(cause, called + name)]
+    assert said in causes[0]["what"]
 
 
 # ------------------------------------------------------------------------------------------------ the built-in upgrade

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from reconcile.decide.builder import DecisionBuilder, WaitRequest
@@ -35,9 +36,10 @@ _TOLD = 900
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedStep:
-    """`ends` is why the plan ends, `waits` whether the step does not begin yet."""
+    """`ends` is why the plan ends and `remedies` what to do then, `waits` whether the step does not begin yet."""
 
     ends: tuple[str, ...] = ()
+    remedies: tuple[str, ...] = ()
     waits: bool = False
 
 
@@ -52,8 +54,10 @@ def carry_out(builder: DecisionBuilder, item: RenderedStep) -> CheckedStep:
     builder.saw_others = True
     results = tuple(results_of(builder, item.id, checks.when, item.step.node, given()))
     _record_accepted(builder, results, checks.when)
-    if ends := tuple(_ends(results, checks.when)):
-        return CheckedStep(ends=ends)
+    ending = [result for result in results if checks.when is CheckTime.START and any(_proofs(result))]
+    if ending:
+        remedies = dict.fromkeys(text for result in ending for text in remedies_of(result))
+        return CheckedStep(ends=tuple(chain(*map(_proofs, ending))), remedies=tuple(remedies))
     kept = [result for result in results if result.holds]
     if not kept:
         _tell_passed(builder, item, checks, results)
@@ -99,11 +103,10 @@ def _result(
     return result
 
 
-def _ends(results: Iterable[CheckResult], when: CheckTime) -> Iterator[str]:
-    """The findings of checks that end the plan when it starts, as far as they were measured."""
-    for result in results if when is CheckTime.START else ():
-        if result.check.terminal and result.outcome is CheckOutcome.BLOCKED:
-            yield from (finding.proof for finding in result.findings if finding.proof)
+def _proofs(result: CheckResult) -> Iterator[str]:
+    """The findings of a check that ends a plan when it starts, as far as they were measured."""
+    if result.check.terminal and result.outcome is CheckOutcome.BLOCKED:
+        yield from (finding.proof for finding in result.findings if finding.proof)
 
 
 # ----------------------------------------------------------------------------------------------------------- telling

@@ -8,7 +8,7 @@ from typing import Any
 from reconcile.decide.admission import AdmissionCheck
 from reconcile.decide.builder import LONG
 from reconcile.decide.captures import read_captures
-from reconcile.decide.check_gate import carry_out
+from reconcile.decide.check_gate import CheckedStep, carry_out
 from reconcile.decide.owned import created
 from reconcile.decide.probing import missing_object, scope_of
 from reconcile.decide.step_run import Progress, StepRun
@@ -63,7 +63,7 @@ def _start(run: StepRun, admit: AdmissionCheck, captured: dict[str, Any]) -> Pro
         return run.wait(kept.text, since=since, limit=None if kept.patient else LONG)
     checked = carry_out(run.builder, run.item)
     if checked.ends:
-        return _end(run, checked.ends)
+        return _end(run, checked)
     if checked.waits:
         return Progress.BUSY
     read = read_captures(run.builder, run.item)
@@ -86,11 +86,11 @@ def _captured_before(run: StepRun) -> dict[str, Any]:
     return {name: value for name, value in (tried[-1].captured if tried else {}).items() if name in names}
 
 
-def _end(run: StepRun, why: tuple[str, ...]) -> Progress:
+def _end(run: StepRun, checked: CheckedStep) -> Progress:
     """Ends the plan before the step has begun: checks have measured what cannot go on."""
-    message, now = "; ".join(why), run.builder.now
+    message, now = "; ".join(checked.ends), run.builder.now
     run.builder.record(run.key, StepRecord(state=StepState.FAILED, started=now, ended=now, message=message))
-    run.builder.failures.append(message)
+    run.builder.failures.append("; remedy: ".join(filter(None, (message, "; ".join(checked.remedies)))))
     return Progress.FAILED
 
 

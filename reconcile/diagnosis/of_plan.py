@@ -8,7 +8,7 @@ from datetime import datetime
 from reconcile.act.belonging import Plan, holder_of
 from reconcile.decide.decision import Apply, Decision, Wait
 from reconcile.decide.phase import all_steps
-from reconcile.diagnosis.situation import ConflictingObject, Departure, ExpectedReboot, Situation
+from reconcile.diagnosis.situation import ConflictingObject, Departure, ExpectedReboot, Situation, refused_in
 from reconcile.objects import deletion_timestamp, is_owned_by, uid
 from reconcile.probes.look import Look, ReadFailure
 from reconcile.status.attempt import attempt_of
@@ -35,7 +35,7 @@ def situation_of(
 ) -> Situation:
     """The situation of a plan, as a round has decided. `is_rendered` is False for one that no template lets go on."""
     status, waits = status_of(plan), decision.waits if decision else ()
-    items, refused = _waited(rendered, waits), _refused(status) if is_rendered else ""
+    items, refused = _waited(rendered, waits), refused_in(plan) if is_rendered else ""
     return Situation(
         plan=str(plan["metadata"]["name"]),
         waits=waits,
@@ -60,7 +60,7 @@ def situation_of(
 def waits_for_nothing(plan: Body, decision: Decision | None) -> bool:
     """True if there is nothing to diagnose: no wait, no refusal, and the plan has not failed."""
     status = status_of(plan)
-    return not (decision and decision.waits) and status.phase != FAILED and not _refused(status)
+    return not (decision and decision.waits) and status.phase != FAILED and not refused_in(plan)
 
 
 def _phases(rendered: RenderedPlan | None, status: PlanStatus) -> tuple[str, ...]:
@@ -111,13 +111,6 @@ def _leaving(plan: Body, waits: Iterable[Wait], look: Look) -> Departure | None:
     if not deletion_timestamp(plan):
         return None
     return Departure(objects={ref: look.get(ref) for wait in waits for ref in wait.refs})
-
-
-def _refused(status: PlanStatus) -> str:
-    """Returns what the last writes met."""
-    degraded = status.condition("Degraded") or {}
-    is_refused = degraded.get("reason") == "ReconcileError" and degraded.get("status") == "True"
-    return str(degraded.get("message", "")) if is_refused else ""
 
 
 def _conflicts(

@@ -19,6 +19,7 @@ from reconcile.diagnosis.situation import (
     entries,
     listed,
     mapping,
+    refused_in,
     text,
 )
 from reconcile.objects import PLAN_LABEL, label, node_name
@@ -127,6 +128,7 @@ def situation_of_status(subject: UpgradeSubject | None, catalog: Catalog, look: 
         phases=tuple(phase.name for phase in subject.phases) if subject else (),
         label=subject.label if subject else PLAN_LABEL,
         nodes=tuple(ref_of(node).name for node in bare.all(NODES)),
+        refused=refused_in(subject.body) if subject and subject.label == PLAN_LABEL else "",
         former=_former(subject),
     )
 

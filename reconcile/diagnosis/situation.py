@@ -215,3 +215,10 @@ def kubectl(verb: str, ref: Ref) -> str:
 def condition_of(body: Body, kind: str) -> Mapping[str, Any]:
     """A condition with its times; empty where it is not there."""
     return next((item for item in entries(body, "status", "conditions") if item.get("type") == kind), {})
+
+
+def refused_in(plan: Body) -> str:
+    """The answer of the API server to the last writes of an UpgradePlan; empty if it refused none."""
+    degraded = condition_of(plan, "Degraded")
+    is_refused = (degraded.get("status"), degraded.get("reason")) == ("True", "ReconcileError")
+    return text(degraded, "message") if is_refused else ""

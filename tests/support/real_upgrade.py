@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -160,8 +160,9 @@ def process(
     identity: str = "test",
     overrides: Overrides | None = None,
     templates: TemplateSet | None = None,
+    facts: Mapping[str, Any] | None = None,
 ) -> Manager:
-    """The loop as one process runs it, by default with the packaged templates."""
+    """The loop as one process runs it, by default with the packaged templates and the example's facts."""
     return assemble_manager(
         ManagerConfig(
             cluster=Client(transport),
@@ -176,7 +177,7 @@ def process(
             lease_namespace=ACCOUNT[0],
             read=lambda fetch: place.world.repo.read(fetch.namespace, fetch.service, fetch.path),
             on_round=on_round,
-            known=inputs_of(example).facts,
+            known=inputs_of(example).facts if facts is None else facts,
             overrides=overrides or {},
         )
     )
