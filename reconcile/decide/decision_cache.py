@@ -14,6 +14,7 @@ from itertools import compress, groupby
 from operator import is_not, itemgetter
 from typing import Any
 
+from reconcile.borrow.loan import loan_step
 from reconcile.decide.answers import NodeAnswers, Remembering
 from reconcile.decide.quiet_nodes import NodeDecision, QuietNodes
 from reconcile.preflight.check_result import CheckResult
@@ -43,15 +44,16 @@ class Stretch:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseSteps:
     """A phase's steps, by what is asked of them: those of each position in stretches, those of each node in order,
-    those that keep an object alive, that borrow something, that fetch something, that put nodes at the start, that are
+    those that keep an object alive, that fetch something, that put nodes at the start, that are
     repeated, and that may be skipped for a while only, and
-    that are carried out again."""
+    that are carried out again. `borrowing` has the places of those that borrow something, by the name of their
+    loans."""
 
     phase: RenderedPhase
     stretches: Mapping[Position, tuple[Stretch, ...]]
     of_node: Mapping[str, Steps]
     maintained: Steps
-    borrowing: Steps
+    borrowing: Mapping[str, int]
     fetching: Steps
     seeding: Steps
     repeated: Steps
@@ -71,8 +73,10 @@ class _StretchPlaces:
         looks_further = any(steps[place].step.fetches or steps[place].step.job_states for place in own)
         return cls(items=picking(own), of_node=_by_node(own, steps, picking), looks_further=looks_further)
 
-    def stretch(self, steps: Steps) -> Stretch:
-        return Stretch(items=self.items(steps), of_node=_picked(self.of_node, steps), looks_further=self.looks_further)
+    def stretch(self, steps: Steps, before: Stretch | None, others: frozenset[str] | None) -> Stretch:
+        """`before` is the same of the steps before, of which those of no `others` have changed."""
+        of_node = _picked(self.of_node, steps, before.of_node if before else {}, others)
+        return Stretch(items=self.items(steps), of_node=of_node, looks_further=self.looks_further)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +87,7 @@ class _Places:
     stretches: Mapping[Position, tuple[_StretchPlaces, ...]]
     of_node: Mapping[str, _Pick]
     maintained: _Pick
-    borrowing: _Pick
+    borrowing: Mapping[str, int]
     fetching: _Pick
     seeding: _Pick
     repeated: _Pick
@@ -101,7 +105,11 @@ class _Places:
             stretches={position: tuple(_stretches(steps, position, picking)) for position in Position},
             of_node=_by_node(range(len(steps)), steps, picking),
             maintained=declaring(lambda step: any(isinstance(m, Owned) and m.maintained for m in step.manifests)),
-            borrowing=declaring(lambda step: any(isinstance(m, Borrowed) for m in step.manifests)),
+            borrowing={
+                loan_step(item): place
+                for place, item in enumerate(steps)
+                if any(isinstance(m, Borrowed) for m in item.step.manifests)
+            },
             fetching=declaring(lambda step: step.fetches),
             seeding=declaring(lambda step: step.initial_node_state),
             repeated=declaring(lambda step: step.repeat),
@@ -109,14 +117,22 @@ class _Places:
             again=declaring(lambda step: step.again),
         )
 
-    def steps(self, phase: RenderedPhase) -> PhaseSteps:
+    def steps(self, phase: RenderedPhase, before: PhaseSteps | None, others: frozenset[str] | None) -> PhaseSteps:
+        """`before` is the same of the phase before, of which the steps of no `others` have changed."""
         steps = phase.steps
+        stretches = {
+            where: tuple(
+                each.stretch(steps, before.stretches[where][number] if before else None, others)
+                for number, each in enumerate(all_)
+            )
+            for where, all_ in self.stretches.items()
+        }
         return PhaseSteps(
             phase=phase,
-            stretches={where: tuple(each.stretch(steps) for each in all_) for where, all_ in self.stretches.items()},
-            of_node=_picked(self.of_node, steps),
+            stretches=stretches,
+            of_node=_picked(self.of_node, steps, before.of_node if before else {}, others),
             maintained=self.maintained(steps),
-            borrowing=self.borrowing(steps),
+            borrowing=self.borrowing,
             fetching=self.fetching(steps),
             seeding=self.seeding(steps),
             repeated=self.repeated(steps),
@@ -197,9 +213,10 @@ class DecisionCache:
     def steps_of(self, phase: RenderedPhase) -> PhaseSteps:
         places, known = self._phases.get(phase.phase.name, (None, None))
         if known is None or known.phase is not phase:
-            if places is None or known is None or not _is_alike(phase.steps, known.phase.steps):
-                places = _Places.of(phase.steps)
-            known = places.steps(phase)
+            others = None if known is None else _others(phase.steps, known.phase.steps)
+            if places is None or others is None:
+                places, known = _Places.of(phase.steps), None
+            known = places.steps(phase, known, others)
             self._phases[phase.phase.name] = places, known
         return known
 
@@ -215,12 +232,14 @@ class DecisionCache:
         return self._common[phase]
 
 
-def _is_alike(now: Steps, then: Steps) -> bool:
-    """True if the steps are the same ones, for the same nodes; most are the very same."""
-    others = compress(zip(now, then, strict=False), map(is_not, now, then))
-    return len(now) == len(then) and all(
+def _others(now: Steps, then: Steps) -> frozenset[str] | None:
+    """The nodes of which a step has changed; most are the very same. None where they are other steps, or for other
+    nodes."""
+    others = tuple(compress(zip(now, then, strict=False), map(is_not, now, then)))
+    is_alike = len(now) == len(then) and all(
         (one.step.name, one.step.node) == (other.step.name, other.step.node) for one, other in others
     )
+    return frozenset(one.step.node for one, _ in others if one.step.node is not None) if is_alike else None
 
 
 def _by_node(places: Iterable[int], steps: Steps, picking: _Picking) -> Mapping[str, _Pick]:
@@ -245,5 +264,11 @@ def _picking(places: tuple[int, ...]) -> _Pick:
     return lambda steps: tuple(steps[place] for place in places)
 
 
-def _picked(of_node: Mapping[str, _Pick], steps: Steps) -> Mapping[str, Steps]:
-    return {node: pick(steps) for node, pick in of_node.items()}
+def _picked(
+    of_node: Mapping[str, _Pick], steps: Steps, before: Mapping[str, Steps], others: frozenset[str] | None
+) -> Mapping[str, Steps]:
+    """The steps of each node; those of no `others` are as before, if it is known which they are."""
+    if others is None:
+        return {node: pick(steps) for node, pick in of_node.items()}
+    changed = {node: of_node[node](steps) for node in before if node in others} if others else {}
+    return {**before, **changed} if changed else before

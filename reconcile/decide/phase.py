@@ -7,6 +7,7 @@ every node has.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.decision_cache import Folded, Steps, Stretch
@@ -57,6 +58,19 @@ def repeat(builder: DecisionBuilder, phase: RenderedPhase) -> Progress:
     steps = [item for item in repeated if builder.status.has_begun(key_of(item))]
     reached = [advance(builder, item) for item in steps]
     return Progress.BUSY if Progress.BUSY in reached else Progress.DONE
+
+
+def unless_unchanged(builder: DecisionBuilder, phase: str, items: Iterable[RenderedStep]) -> Iterator[Progress]:
+    """Each of the steps as far as it can go; those for nodes as they came out where everything is as it was."""
+    for _, group in groupby(items, key=lambda item: item.step.name):
+        own = tuple(group)
+        of_node = {item.step.node: (item,) for item in own if item.step.node is not None}
+        if len(of_node) < len(own):
+            yield from (advance(builder, item) for item in own)
+        else:
+            looks_further = any(item.step.fetches or item.step.job_states for item in own)
+            stretch = Stretch(items=own, of_node=of_node, looks_further=looks_further)
+            yield from UnchangedNodes(builder, stretch, phase).reached(lambda steps: advance(builder, steps[0]))
 
 
 def fold_finished(builder: DecisionBuilder) -> None:

@@ -15,12 +15,11 @@ from reconcile.decide.ending import set_finalizer
 from reconcile.decide.held import blocked, held_as_latched, held_as_unsupported, is_latched, unsupported
 from reconcile.decide.observation import Observation
 from reconcile.decide.other_templates import are_others, note_templates
-from reconcile.decide.phase import fold_finished, repeat, run
+from reconcile.decide.phase import fold_finished, repeat, run, unless_unchanged
 from reconcile.decide.plan_conditions import set_degraded, set_progressing
 from reconcile.decide.plan_end import abort, announce_completed, fail, finish, finish_failed, tidy
 from reconcile.decide.probing import is_reconsidered, is_started
 from reconcile.decide.retry import answer_retry, catch_up, note_retry
-from reconcile.decide.step import advance
 from reconcile.decide.step_run import Progress
 from reconcile.decide.takeover import adopt
 from reconcile.decide.writes import changed_by_others
@@ -127,7 +126,7 @@ def _during(builder: DecisionBuilder, phase: RenderedPhase) -> None:
     if not _is_approved(builder, phase):
         builder.closed.add(phase.phase.name)
     _maintain(builder)
-    builder.waits += changed_by_others(builder, builder.cache.steps_of(phase).borrowing)
+    builder.waits += changed_by_others(builder, phase)
     progress = run(builder, phase, Position.DURING)
     if progress is Progress.FAILED:
         fail(builder, phase)
@@ -164,7 +163,7 @@ def _reconsider(builder: DecisionBuilder, phases: Sequence[RenderedPhase]) -> bo
         steps = builder.cache.steps_of(phase).reconsidered
         due = [item for item in steps if is_reconsidered(builder.status, item) or is_started(builder.status, item)]
         if due and _is_approved(builder, phase):
-            reached += [advance(builder, item) for item in due]
+            reached += unless_unchanged(builder, phase.phase.name, due)
     return Progress.BUSY in reached
 
 

@@ -21,7 +21,7 @@ from reconcile.values import satisfies
 from renderer.model.manifest_spec import Borrowed, Occasion
 from renderer.model.path import ABSENT, Path, look_up, path_name
 from renderer.model.ref import Body, Ref
-from renderer.model.rendered import Manifest, RenderedStep
+from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep
 
 
 def writes(builder: DecisionBuilder, item: RenderedStep) -> list[Action] | str:
@@ -134,12 +134,12 @@ def _goes_back_at_all(item: RenderedStep, occasion: Occasion) -> bool:
     return not declared or any(when is occasion for spec in declared for when, _ in spec.returns)
 
 
-def changed_by_others(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -> Iterator[Wait]:
+def changed_by_others(builder: DecisionBuilder, phase: RenderedPhase) -> Iterator[Wait]:
     """Borrowed fields that somebody else has changed: what they protect is no longer protected."""
     quantities_of = builder.observation.schemas.quantities_of
-    lent = {(loan.phase, loan.step) for loan in builder.status.loans if loan.returned is None}
-    names = {step.partition("/")[0] for _, step in lent}
-    for item in (item for item in steps if item.step.name in names and (item.phase, loan_step(item)) in lent):
+    lent = {loan.step for loan in builder.status.loans if loan.returned is None and loan.phase == phase.phase.name}
+    places = builder.cache.steps_of(phase).borrowing
+    for item in (phase.steps[place] for place in sorted(places[step] for step in lent if step in places)):
         for loan in _open(builder.status.loans, item):
             manifest = next((found for found in item.manifests if found.ref == loan.ref), None)
             if manifest is None or not isinstance(manifest.spec, Borrowed):

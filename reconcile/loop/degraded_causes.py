@@ -1,8 +1,8 @@
 """Finds why a plan waits too long, or has failed, for its Degraded condition.
 
-What the diagnosis looks at is read for it, and not watched: when a plan begins to wait too long, when something else
-does, and every few minutes; and once before a failure is final. A decision is given the words, so that it is the same
-in a replay.
+What the diagnosis looks at is read for it, where it is not watched anyway: when a plan begins to wait too long, when
+something else does, and every few minutes; and once before a failure is final. A decision is given the words, so that
+it is the same in a replay.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from reconcile.diagnosis.diagnosing import no_logs
 from reconcile.diagnosis.situation import Cause
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.round import CausesOfWaits, Memory, Round
-from reconcile.loop.round_causes import diagnose_round
+from reconcile.loop.round_causes import judge_round
 from reconcile.observe.kept_fields import without
-from reconcile.observe.source import DirectSource
+from reconcile.observe.source import DirectSource, WatchedFirst
+from reconcile.probes.look import Need
 from reconcile.status.plan import FAILED, PlanStatus
 from renderer.catalog.kinds import KindRow
 from renderer.errors import Problems, in_a_line
@@ -59,7 +60,7 @@ def find_failure(done: Round, deps: ReconcilerDeps, memory: Memory, status: Plan
     if status.phase != FAILED:
         memory.failed_by = None
     elif memory.failed_by is None and not is_over(status):
-        memory.failed_by = _found(done, deps, deps.now())
+        memory.failed_by, _ = _found(done, deps, deps.now(), ())
         return bool(memory.failed_by)
     return False
 
@@ -81,7 +82,8 @@ def _causes_of_waits(
     waits = frozenset(wait.step for wait in done.decision.waits if wait.slow)
     if known is not None and (now - known.at).total_seconds() < (_AGAIN if known.waits == waits else _SOONEST):
         return known
-    return CausesOfWaits(waits=waits, at=now, texts=_found(done, deps, now))
+    texts, looked_at = _found(done, deps, now, known.looked_at if known else ())
+    return CausesOfWaits(waits=waits, at=now, texts=texts, looked_at=looked_at)
 
 
 def _waits_too_long(decision: Decision) -> bool:
@@ -89,16 +91,20 @@ def _waits_too_long(decision: Decision) -> bool:
     return (degraded.get("status"), degraded.get("reason")) == ("True", WAITING_LONG)
 
 
-def _found(done: Round, deps: ReconcilerDeps, now: datetime) -> tuple[str, ...]:
-    """The first causes for which somebody has to act. A mistake in an overlay's causes holds up no upgrade."""
-    source = DirectSource(deps.cluster, deps.kinds, _kept)
+def _found(
+    done: Round, deps: ReconcilerDeps, now: datetime, likely: tuple[Need, ...]
+) -> tuple[tuple[str, ...], tuple[Need, ...]]:
+    """The first causes for which somebody has to act, and all that was looked at. A mistake in an overlay's causes
+    holds up no upgrade."""
+    source = WatchedFirst(deps.watched, DirectSource(deps.cluster, deps.kinds, _kept))
     try:
-        causes = diagnose_round(done, deps, now, source, no_logs).causes
+        judged = judge_round(done, deps, now, source, no_logs, likely)
     except ClusterError:
         raise
     except Problems as error:
-        return (f"causes cannot be looked for: {in_a_line(error.problems)}",)
-    return tuple(_text(cause) for cause in causes if not cause.patient)[:_TOLD]
+        return (f"causes cannot be looked for: {in_a_line(error.problems)}",), ()
+    texts = tuple(_text(cause) for cause in judged.answer.causes if not cause.patient)
+    return texts[:_TOLD], judged.looked_at
 
 
 def _text(cause: Cause) -> str:

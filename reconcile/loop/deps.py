@@ -10,15 +10,15 @@ from reconcile.cluster.protocol import Cluster
 from reconcile.loop.rendering import Rendering
 from reconcile.observe.fetching import Read
 from reconcile.observe.readings import Readings
-from reconcile.observe.source import Source
+from reconcile.observe.source import Source, Watched, nothing_watched
 from reconcile.schemas import Schemas
 from renderer.catalog.kinds import Kinds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcilerDeps:
-    """The dependencies of a reconciler. `attended(since)` is how many seconds since then count. Pre-flight checks are
-    carried out unless `checked` is False, as somebody may ask of a rehearsal."""
+    """The dependencies of a reconciler. `attended(since)` is how many seconds since then count; `watched` has what need
+    not be read. Pre-flight checks are carried out unless `checked` is False, as somebody may ask of a rehearsal."""
 
     cluster: Cluster
     source: Source
@@ -28,6 +28,7 @@ class ReconcilerDeps:
     read: Read
     now: Callable[[], datetime]
     attended: Callable[[datetime], float]
+    watched: Watched = nothing_watched
     checked: bool = True
 
     @property

@@ -18,7 +18,7 @@ from renderer.catalog.load import Catalog
 from renderer.catalog.template_digests import TemplateDigests, template_digests
 from renderer.context.build import Context, context_of
 from renderer.context.facts import Facts
-from renderer.context.nodes import seen_of
+from renderer.context.nodes import seen_again, seen_of
 from renderer.context.scope import Scope
 from renderer.digest import digest_of
 from renderer.errors import Problems, problem
@@ -161,7 +161,7 @@ class Rendering:
         key, inputs = (str(facts.plan["metadata"]["name"]), facts.retry), _inputs(facts)
         known = self._seen.get(key)
         if known is None or known.inputs != inputs or known.objects != facts.objects:
-            traits = seen_of(facts.objects)
+            traits = seen_again(facts.objects, known.objects, known.traits) if known else seen_of(facts.objects)
             is_same = known is not None and known.inputs == inputs and known.traits == traits
             context, digest = (known.context, known.digest) if known and is_same else _context_and_digest(facts)
             if known is not None and known.digest == digest:

@@ -35,11 +35,13 @@ class RoundResult(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CausesOfWaits:
-    """`texts` are the causes that were found at a time for what was waited for too long then."""
+    """`texts` are the causes that were found at a time for what was waited for too long then, and `looked_at` is where
+    they were looked for."""
 
     waits: frozenset[str]
     at: datetime
     texts: tuple[str, ...]
+    looked_at: tuple[Need, ...]
 
 
 @dataclass

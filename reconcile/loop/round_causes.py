@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
@@ -15,10 +15,10 @@ from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.round import Round
 from reconcile.observe.container_log import LogUnavailableError, read_log
 from reconcile.observe.facts import Unreadable, gather
-from reconcile.observe.snapshot import judge
+from reconcile.observe.snapshot import Judged, Snapshot, judge
 from reconcile.observe.source import Source
 from reconcile.preflight.check_context import CheckContext
-from reconcile.probes.look import Look, ReadFailure
+from reconcile.probes.look import Look, Need, ReadFailure
 from renderer.model.ref import Body, Ref
 
 _LINES = 200
@@ -30,9 +30,21 @@ def diagnose_round(
 ) -> Diagnosis:
     """All causes of what the round waits for, by what `source` reads and by these logs; both are the cluster's by
     default. Nothing is read where nothing is waited for. Raises `Away` and its like."""
+    return judge_round(done, parts, now, source or parts.source, logs).answer
+
+
+def judge_round(
+    done: Round,
+    parts: ReconcilerDeps,
+    now: datetime,
+    source: Source,
+    logs: Logs | None = None,
+    likely: Iterable[Need] = (),
+) -> Judged[Diagnosis]:
+    """The same, with all that was looked at; what is `likely` looked at is read first."""
     plan = done.plan
     if plan is None or waits_for_nothing(plan, done.decision):
-        return Diagnosis()
+        return Judged(answer=Diagnosis(), snapshot=Snapshot(), looked_at=())
     knowledge = knowledge_of(parts.rendering.catalog, check_context_of(parts, plan, now))
     said = logs_on(parts) if logs is None else logs
 
@@ -40,7 +52,7 @@ def diagnose_round(
         situation = situation_of(plan, done.decision, done.rendered, look, now, is_rendered=not done.unrendered)
         return diagnose(knowledge, situation, said)
 
-    return judge(ask, source or parts.source, parts.readings).answer
+    return judge(ask, source, parts.readings, likely)
 
 
 def check_context_of(parts: ReconcilerDeps, plan: Body | None, now: datetime) -> CheckContext:

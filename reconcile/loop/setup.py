@@ -73,6 +73,7 @@ def assemble_manager(given: ManagerConfig) -> Manager:
     deps = ReconcilerDeps(
         cluster=cluster,
         source=source,
+        watched=source.watched,
         rendering=_rendering(given.template_set, given.overrides),
         schemas=given.schemas,
         readings=Readings(given.cluster, kinds, given.now, given.dial, given.known),

@@ -45,7 +45,7 @@ class CachedSource:
         self._watches: dict[_Key, KindWatch] = {}
         self._held: dict[Ref, Body] = {}
         self._groups: dict[Group, _Known] = {}
-        self._seldom = SeldomLists(cluster, kinds, pace.clock, self._watched)
+        self._seldom = SeldomLists(cluster, kinds, pace.clock, self.watched)
         self._stop = Event()
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
@@ -72,6 +72,18 @@ class CachedSource:
             found = self._list(kind, group)
             if isinstance(found, ReadFailure) or found:
                 return found
+        return ()
+
+    def watched(self, group: Group) -> tuple[Body, ...] | ReadFailure | None:
+        whole = replace(group, name="", seldom=False)
+        for kind in self._kinds.served_as(group.api_version, group.kind):
+            if not is_whole(kind) or not self._has_watch(kind, group.namespace):
+                return None
+            found = self._list(kind, whole)
+            if isinstance(found, ReadFailure):
+                return found
+            if found:
+                return tuple(body for body in found if ref_of(body).name == group.name) if group.name else found
         return ()
 
     def note(self, body: Body) -> None:
@@ -114,19 +126,6 @@ class CachedSource:
             if found is not None or is_whole(kind):
                 return found
         return read_by_name(self._cluster, kind, ref)
-
-    def _watched(self, group: Group) -> tuple[Body, ...] | ReadFailure | None:
-        """None where no watch brings all objects of the group."""
-        whole = replace(group, name="", seldom=False)
-        for kind in self._kinds.served_as(group.api_version, group.kind):
-            if not is_whole(kind) or not self._has_watch(kind, group.namespace):
-                return None
-            found = self._list(kind, whole)
-            if isinstance(found, ReadFailure):
-                return found
-            if found:
-                return tuple(body for body in found if ref_of(body).name == group.name) if group.name else found
-        return ()
 
     def _has_watch(self, kind: Kind, namespace: str) -> bool:
         named = (kind.api_version, kind.kind)

@@ -34,7 +34,6 @@ class Snapshot:
         self.read: set[Reading] = set()
         self.members: dict[Ref, Body] = {}
         self._members: dict[Group, dict[Ref, Body]] = {}
-        self._named: dict[Group, dict[str, tuple[Body, ...]]] = {}
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
         known = self.objects.get(ref, NOT_READ)
@@ -60,7 +59,7 @@ class Snapshot:
             return self.groups[group]
         for wider, found in self.groups.items():
             if wider.includes(group) and (_is_whole(wider) or not group.name):
-                return found if isinstance(found, ReadFailure) else _within(self._of(wider, found, group.name), group)
+                return found if isinstance(found, ReadFailure) else _narrowed(SameObject(found), group)
         raise NotReadError(group)
 
     def reading(self, reading: Reading, name: str) -> Answer:
@@ -89,17 +88,6 @@ class Snapshot:
         if group not in self._members:
             self._members[group] = _members_of(SameObject(found), group.api_version)
         return self._members[group]
-
-    def _of(self, group: Group, found: tuple[Body, ...], name: str) -> tuple[Body, ...]:
-        """Those of the group that have this name, if one is given."""
-        if not name:
-            return found
-        if group not in self._named:
-            named = self._named[group] = {}
-            for body in found:
-                key = ref_of(body).name
-                named[key] = (*named.get(key, ()), body)
-        return self._named[group].get(name, ())
 
 
 class _Noting:
@@ -211,6 +199,25 @@ def _members_of(found: SameObject, api_version: str) -> dict[Ref, Body]:
 def _is_whole(group: Group) -> bool:
     """True if an object of the group that was not read does not exist."""
     return bool(group.name) or (group.api_version, group.kind) not in LISTED_IN_PART
+
+
+def _narrowed(found: SameObject, group: Group) -> tuple[Body, ...]:
+    """Those of the narrower group."""
+    return _within(_named(found).get(group.name, ()), group) if group.name else _all_within(found, group)
+
+
+@lru_cache(maxsize=16)
+def _all_within(found: SameObject, group: Group) -> tuple[Body, ...]:
+    return _within(found.it, group)
+
+
+@lru_cache(maxsize=16)
+def _named(found: SameObject) -> dict[str, tuple[Body, ...]]:
+    named: dict[str, tuple[Body, ...]] = {}
+    for body in found.it:
+        name = str(body["metadata"]["name"])
+        named[name] = (*named.get(name, ()), body)
+    return named
 
 
 def _within(found: tuple[Body, ...], group: Group) -> tuple[Body, ...]:

@@ -23,6 +23,13 @@ from reconcile.probes.look import Group, ReadFailure
 from renderer.catalog.kinds import KindRow, Kinds
 from renderer.model.ref import Body, Kind, Ref
 
+Watched = Callable[[Group], tuple[Body, ...] | ReadFailure | None]
+"""The group's objects where a watch brings them all; None where none does."""
+
+
+def nothing_watched(group: Group) -> None:
+    """The answer where everything is read."""
+
 
 class Source(Protocol):
     """Returns current or slightly older objects: in the requested version of the kind, or in another served version if
@@ -98,3 +105,25 @@ class DirectSource:
             return ()
         except COULD_NOT_LOOK as error:
             return read_failures(error)
+
+
+class WatchedFirst:
+    """A `Source` of groups that are watched anyway, and of all else from another: for what is looked at now and
+    then."""
+
+    def __init__(self, watched: Watched, other: Source) -> None:
+        self._watched = watched
+        self._other = other
+
+    def get(self, ref: Ref) -> Body | ReadFailure | None:
+        return self._other.get(ref)
+
+    def held(self) -> Mapping[Ref, Body]:
+        return self._other.held()
+
+    def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
+        found = self._watched(group)
+        return self._other.list(group) if found is None else found
+
+    def note(self, body: Body) -> None:
+        self._other.note(body)

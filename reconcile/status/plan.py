@@ -227,9 +227,7 @@ class PlanStatus:
         """The time when a step of the phase last began or ended, on any node."""
         at_places = (records.values() for (name, _), records in self.records.items() if name == phase)
         records = [record.ended or record.started for records in at_places for record in records]
-        folded = [texts for (name, _), texts in self.done.items() if name == phase]
-        ends = [_last_end(SameObject(texts)) for texts in folded if texts]
-        return max([*records, *ends], default=None)
+        return max([*records, *_folded_end(SameObject(self.done), phase)], default=None)
 
     def last_end_at(self, phase: str, node: str | None) -> datetime | None:
         """The time when a step of the phase last ended for this node, or for the cluster as a whole."""
@@ -274,6 +272,14 @@ class PlanStatus:
         kept = {place: records for place, records in self.records.items() if place != (phase, node)}
         before = self.done.get((phase, node), {})
         return replace(self, records=kept, done={**self.done, (phase, node): {**before, **texts}})
+
+
+@lru_cache(maxsize=4)  # a decision asks several times
+def _folded_end(done: SameObject, phase: str) -> tuple[datetime, ...]:
+    """The time when a step of the phase last ended on a node that is through with it, if there is any."""
+    folded: Mapping[tuple[str, str], Mapping[str, str]] = done.it
+    ends = (_last_end(SameObject(texts)) for (name, _), texts in folded.items() if name == phase and texts)
+    return tuple(sorted(ends)[-1:])
 
 
 @lru_cache(maxsize=8192)  # a folded record does not change any more

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import compress
+from operator import is_not
 from typing import Any
 
 from renderer.context.facts import Facts, every, label, meta, node_of_machine, status, text_at
@@ -106,6 +108,17 @@ def seen_of(objects: Sequence[Body]) -> list[Any]:
     """All that a context is made from of these objects, to be compared: most changes of a Node or of a machine's Secret
     are changes of something else."""
     return [_TRAITS.get(item.get("kind"), _itself)(SameObject(item)) for item in objects]
+
+
+def seen_again(objects: Sequence[Body], before: Sequence[Body], then: list[Any]) -> list[Any]:
+    """The same, where `then` is what was seen of the objects `before`: most of them are the very same."""
+    if len(objects) != len(before):
+        return seen_of(objects)
+    others = list(compress(range(len(objects)), map(is_not, objects, before)))
+    found = list(then)
+    for place, seen in zip(others, seen_of([objects[place] for place in others]), strict=True):
+        found[place] = seen
+    return found
 
 
 def _itself(body: SameObject) -> Any:

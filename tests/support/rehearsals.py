@@ -139,6 +139,7 @@ def _reopened(parts: ReconcilerDeps, source: WatchedSource) -> ReconcilerDeps:
     return ReconcilerDeps(
         cluster=parts.cluster,
         source=source,
+        watched=source.watched,
         rendering=rendering(),
         schemas=parts.schemas,
         readings=parts.readings,

@@ -30,8 +30,7 @@ class Longhorn:
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
-        nodes = [node for node in self._client.all(NODE) if not is_witness(node)]
-        away = {str(node["metadata"]["name"]) for node in nodes if not is_ready(node)}
+        away = {str(node["metadata"]["name"]) for node in self._client.those(NODE, _is_away)}
         replicas = self._replicas()
         for volume in self._client.all(VOLUME, NAMESPACE):
             if status_of(volume).get("state") == "attached" and int(volume["spec"].get("numberOfReplicas") or 1) > 1:
@@ -64,3 +63,8 @@ class Longhorn:
         for replica in self._client.all(REPLICA, NAMESPACE):
             found.setdefault(str(replica["spec"].get("volumeName")), set()).add(str(replica["spec"].get("nodeID")))
         return found
+
+
+def _is_away(node: Body) -> bool:
+    """True of a node that may have replicas, and whose replicas nobody reaches."""
+    return not is_witness(node) and not is_ready(node)

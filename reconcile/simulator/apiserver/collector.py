@@ -26,7 +26,6 @@ class Collector:
         self._writes = writes
         self._deletions = deletions
         self._clock = clock
-        self._removals = 0
 
     def collect(self) -> int:
         """Collects once; returns the number of objects that went or were marked."""
@@ -42,12 +41,11 @@ class Collector:
         return sum(self._handle(body) for body in self._candidates())
 
     def _candidates(self) -> tuple[Body, ...]:
-        """The objects that are being deleted, the new ones, and, where something is gone, its possible dependents."""
-        new, gone = self._store.take_new(), self._store.removals != self._removals
-        self._removals = self._store.removals
-        if gone:
-            return self._store.everything()
-        return tuple({id(body): body for body in (*self._store.deleting(), *new)}.values())
+        """The objects that are being deleted, the new ones, and those of which an owner is gone."""
+        found, orphans = (*self._store.deleting(), *self._store.take_new()), self._store.take_orphans()
+        if orphans is None:
+            return tuple({id(body): body for body in found}.values())
+        return self._store.in_order((*found, *orphans))
 
     def _handle(self, body: Body) -> bool:
         metadata = body["metadata"]

@@ -50,7 +50,10 @@ class Store:
         self._presumed: frozenset[str] = frozenset()
         self._history: dict[KindKey, deque[StoreChange]] = {}
         self._changed_at: dict[KindKey, int] = {}
-        self.removals = 0
+        self._numbers: dict[tuple[KindKey, Key], int] = {}
+        self._dependents: dict[str, dict[tuple[KindKey, Key], None]] = {}
+        self._gone: dict[str, None] = {}
+        self._counted = 0
         self._deleting: dict[tuple[KindKey, Key], Body] = {}
         self._put: dict[tuple[KindKey, Key], Body] = {}
 
@@ -85,6 +88,20 @@ class Store:
         self._put.clear()
         return found
 
+    def take_orphans(self) -> tuple[Body, ...] | None:
+        """The objects of which an owner has gone since this was last called; None where nothing has gone."""
+        gone, self._gone = self._gone, {}
+        if not gone:
+            return None
+        places = {place for uid in gone for place in self._dependents.get(uid, ())}
+        return tuple(self._objects[kind][key] for kind, key in places)
+
+    def in_order(self, bodies: Iterable[Body]) -> tuple[Body, ...]:
+        """Each once, in the order of `everything`."""
+        places = {self._place(body): body for body in bodies}
+        kinds = {kind: number for number, kind in enumerate(self._objects)}
+        return tuple(places[it] for it in sorted(places, key=lambda place: (kinds[place[0]], self._numbers[place])))
+
     def everything(self) -> tuple[Body, ...]:
         return tuple(body for objects in self._objects.values() for body in objects.values())
 
@@ -95,6 +112,7 @@ class Store:
         kind, key = self._place(stored)
         before = self._objects.setdefault(kind, {}).get(key)
         self._objects[kind][key] = stored
+        self._index(kind, key, before, stored)
         self._by_uid[stored["metadata"]["uid"]] = kind, key
         self._note(kind, key, stored)
         self._record(StoreChange(version=self.version, kind=kind, before=before, after=stored))
@@ -107,7 +125,8 @@ class Store:
         self._by_uid.pop(before["metadata"]["uid"], None)
         self._put.pop((kind, key), None)
         self._deleting.pop((kind, key), None)
-        self.removals += 1
+        self._gone[before["metadata"]["uid"]] = None
+        self._index(kind, key, before, None)
         self.version += 1
         self._record(StoreChange(version=self.version, kind=kind, before=before, after=None))
         return before
@@ -120,7 +139,8 @@ class Store:
         owners: set[str] = set()
         for body in bodies:
             kind, key = self._place(body)
-            self._objects.setdefault(kind, {})[key] = body
+            self._index(kind, key, self._objects.setdefault(kind, {}).get(key), body)
+            self._objects[kind][key] = body
             self._by_uid[body["metadata"]["uid"]] = kind, key
             self._note(kind, key, body)
             owners.update(owner["uid"] for owner in body["metadata"].get("ownerReferences") or ())
@@ -160,6 +180,23 @@ class Store:
         else:
             self._deleting.pop((kind, key), None)
 
+    def _index(self, kind: KindKey, key: Key, before: Body | None, after: Body | None) -> None:
+        """Keeps the order in which objects came, and who depends on whom."""
+        place = kind, key
+        if before is None:
+            self._numbers[place] = self._counted = self._counted + 1
+        if after is None:
+            del self._numbers[place]
+        then, now = _owners(before), _owners(after)
+        if then == now:
+            return
+        for uid in then:
+            self._dependents[uid].pop(place, None)
+            if not self._dependents[uid]:
+                del self._dependents[uid]
+        for uid in now:
+            self._dependents.setdefault(uid, {})[place] = None
+
     def _place(self, body: Body) -> tuple[KindKey, Key]:
         metadata: dict[str, Any] = body["metadata"]
         return (body["apiVersion"], body["kind"]), (metadata.get("namespace") or "", metadata["name"])
@@ -172,3 +209,9 @@ class Store:
             self.compacted = max(self.compacted, history.popleft().version)
         self.changed.notify_all()
         self._observe(change)
+
+
+def _owners(body: Body | None) -> tuple[str, ...]:
+    """The uids of its owners, each once."""
+    owners = body["metadata"].get("ownerReferences") if body else None
+    return tuple(dict.fromkeys(owner["uid"] for owner in owners)) if owners else ()

@@ -231,6 +231,7 @@ def _deps_of(
     return ReconcilerDeps(
         cluster=client,
         source=source,
+        watched=source.watched,
         rendering=Rendering(template_set.catalog, template_set.templates, template_set.spec_fields),
         schemas=packaged_schemas(),
         readings=Readings(client, kinds, clock.now, _nobody_answers, _facts(inputs)),

@@ -64,6 +64,10 @@ class WatchedSource:
         self._catch_up()
         return self._cached.list(group)
 
+    def watched(self, group: Group) -> tuple[Body, ...] | ReadFailure | None:
+        self._catch_up()
+        return self._cached.watched(group)
+
     def note(self, body: Body) -> None:
         self._cached.note(body)
 
