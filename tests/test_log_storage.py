@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 from support.installed import installation
+from support.rehearsals import template_set
 
 from reconcile.cluster.errors import Away
 from reconcile.loop.round import Round
+from reconcile.observe.source import DirectSource
+from reconcile.pod_logs.collector_pods import other_collector, reader_of, waits_for, why_not_stored
 from reconcile.pod_logs.collector_scale import DEPLOYMENT, CollectorScale
 from reconcile.pod_logs.plan_pods import COLLECT_LOGS
 from reconcile.simulator.apiserver.clock import SimulatedClock
@@ -174,3 +177,95 @@ def test_nothing_of_it_is_there_unless_it_is_wanted() -> None:
     assert "log-collector" not in str(objects())
     assert "log-collector" not in str(objects(logs={"enable": True}))
     assert "pods/log" not in str(objects())
+
+
+# -------------------------------------------------------------------------------------------------------- the reader
+
+
+def reader(*words: str, **values: Any) -> Body:
+    return reader_of(named("Deployment", NAME, **{**STORED, **values}), words)
+
+
+def test_a_reader_runs_beside_the_collector_with_its_volume_and_no_token() -> None:
+    body = reader("--tail=40", "up", singleNode=True, registry={"pullSecrets": ["one"]})
+    spec = body["spec"]
+    (container,) = spec["containers"]
+    assert container["args"] == ["logs", "--from=/var/log/upgradeplan", "--output=json", "--tail=40", "up"]
+    assert {mount["mountPath"]: mount["readOnly"] for mount in container["volumeMounts"]} == {
+        "/tmp": False,
+        "/var/log/upgradeplan": True,
+    }
+    assert spec["automountServiceAccountToken"] is False
+    assert "serviceAccountName" not in spec
+    assert spec["imagePullSecrets"] == [{"name": "one"}]
+    (term,) = spec["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert term["labelSelector"]["matchLabels"] == body["metadata"]["labels"]  # without a collector it fits itself
+    assert {item["key"] for item in spec["tolerations"]} > {"kubevirt.io/drain"}
+    assert body["metadata"]["generateName"] == f"{NAME}-reader-"
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ({}, "it is not scheduled yet"),
+        (
+            {"conditions": [{"type": "PodScheduled", "status": "False", "message": "unbound PersistentVolumeClaims"}]},
+            "unbound PersistentVolumeClaims",
+        ),
+        (
+            {
+                "conditions": [{"type": "PodScheduled", "status": "True"}],
+                "containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no image"}}}],
+            },
+            "ImagePullBackOff: no image",
+        ),
+        ({"conditions": [{"type": "PodScheduled", "status": "True"}]}, "it has not ended"),
+    ],
+)
+def test_a_reader_that_does_not_run_says_why(status: Mapping[str, Any], expected: str) -> None:
+    assert waits_for({"status": status}) == expected
+
+
+# ------------------------------------------------------------------------------------------------------- the commands
+
+
+def source_of(*found: Body) -> DirectSource:
+    site = CollectorSite(*found)
+    return DirectSource(site.client, template_set().catalog.kinds)
+
+
+def test_a_collector_that_is_wanted_and_does_not_run_is_a_note() -> None:
+    scheduled = {"type": "PodScheduled", "status": "False", "message": "pod has unbound PersistentVolumeClaims"}
+    pod = {**reader(), "metadata": {**reader()["metadata"], "name": "c"}, "status": {"conditions": [scheduled]}}
+    site = CollectorSite()
+    source = DirectSource(site.client, template_set().catalog.kinds)
+    site.client.patch(DEPLOYMENT, COLLECTOR, {"spec": {"replicas": 0}})
+    assert why_not_stored(source, "harvester-system") == ""
+    site.client.patch(DEPLOYMENT, COLLECTOR, {"spec": {"replicas": 1}})
+    assert why_not_stored(source, "harvester-system") == (
+        f"logs are not stored: Deployment harvester-system/{NAME} is not ready: it has no pod; "
+        "the upgrade does not wait for it"
+    )
+    site.cluster.seed([pod])
+    assert "is not ready: pod has unbound PersistentVolumeClaims; " in why_not_stored(source, "harvester-system")
+    site.client.patch(DEPLOYMENT, COLLECTOR, {"status": {"readyReplicas": 1}}, subresource="status")
+    assert why_not_stored(source, "harvester-system") == ""
+
+
+def test_the_logs_that_the_other_manager_has_collected_are_named() -> None:
+    log = {
+        "apiVersion": "management.harvesterhci.io/v1beta1",
+        "kind": "UpgradeLog",
+        "metadata": {"name": "up"},
+        "spec": {"upgradePlanName": "up"},
+        "status": {"currentPhase": "Collecting", "trackedPods": {"a": {"component": "x", "state": "Streaming"}}},
+    }
+    scale = "kubectl -n harvester-system scale deployment up-log-collector --replicas="
+    assert other_collector(source_of(), "up") == ""
+    assert other_collector(source_of(log), "up") == (
+        "UpgradeLog up (Collecting): the Harvester Upgrade Manager has collected the logs of 1 pods in "
+        "PersistentVolumeClaim harvester-system/up-logs; read them: kubectl -n harvester-system logs "
+        f"deployment/up-log-collector -c log-viewer; afterwards: {scale}0"
+    )
+    stopped = {**log, "status": {"currentPhase": "Stopped"}}
+    assert f"read them: {scale}1; kubectl" in other_collector(source_of(stopped), "up")

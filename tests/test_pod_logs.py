@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.answer_schemas import validator
 from support.installed import installation
 from support.rehearsals import rehearsal_of, template_set
 
@@ -22,6 +23,7 @@ from reconcile.observe.source import DirectSource
 from reconcile.pod_logs.excerpts import excerpts_of
 from reconcile.pod_logs.folder import INDEX, LogEntry, LogFolder
 from reconcile.pod_logs.log_collector import LogCollector
+from reconcile.pod_logs.log_record import records_of
 from reconcile.pod_logs.plan_pods import COLLECT_LOGS, pods_of_plan
 from reconcile.probes.look import ReadFailure
 from reconcile.simulator.apiserver.clock import SimulatedClock
@@ -31,6 +33,7 @@ from renderer.cli.program import run
 from renderer.model.ref import Ref
 from renderer.redaction import packaged_redactor
 
+RECORD = validator("log-record")
 PLAN_LABEL = "management.harvesterhci.io/upgrade-plan"
 COMPONENT = "management.harvesterhci.io/upgrade-component"
 JOB = {"apiVersion": "batch/v1", "kind": "Job", "namespace": "harvester-system", "name": "j", "digest": "1"}
@@ -434,6 +437,33 @@ def test_what_was_collected_is_printed_with_what_was_lost(
     assert capsys.readouterr().out == ""
     assert run([*words[:3], str(tmp_path / "nothing")]) == 2
     assert "contains no collected logs" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_what_was_collected_as_records_for_machines(
+    site: LoggedSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.ours("a")
+    site.printed["a", "main"] = [line(1, "one"), line(2, "two"), line(3, "token=abcdef0123456789abcdef")]
+    collector = site.collector(LogFolder(path=tmp_path, limit=2**20))
+    collector.collect()
+    site.remove("a")
+    collector.collect()
+    assert run(["upgradeplan", "logs", "--from", str(tmp_path), "--tail", "2", "-o", "json"]) == 0
+    out = capsys.readouterr().out
+    two, three, lost, end = map(json.loads, out.splitlines())
+    of_log = {"plan": "up", "namespace": "harvester-system", "pod": "a", "container": "main"}
+    of_log |= {"component": "node-upgrade", "node": "n1"}
+    assert two == {**of_log, "time": "2026-01-01T00:00:02.5Z", "text": "two"}
+    assert three["text"] == "token=REDACTED"
+    assert lost == {**of_log, "lost": "what was printed after 2026-01-01T00:00:03.5Z: the pod is gone"}
+    assert end == {"lines": 2}
+    assert [error.message for model in (two, three, lost, end) for error in RECORD.iter_errors(model)] == []
+    found = records_of(out.encode())
+    assert (len(found.records), found.missing) == (3, "")
+    cut = records_of(out.encode()[30:])
+    assert cut.missing == "1 of 2 lines arrived"
+    assert records_of(b'warning: x\n{"plan": 1}\n').missing == "0 of an unknown number of lines arrived"
 
 
 def test_a_report_has_what_was_collected_of_a_pod_that_is_gone(

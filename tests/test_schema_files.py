@@ -13,7 +13,7 @@ from renderer.model.document_type import ALL, COMMON, DocumentType
 from renderer.validation import load
 
 FILES = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "schemas").glob("*.json")}
-OTHERS = {"release.json", "kubeconfig.json", "install-values.json", "log-line.json"}
+OTHERS = {"release.json", "kubeconfig.json", "install-values.json", "log-line.json", "log-record.json"}
 """Of documents that keep the form that others read: Harvester's, kubectl's, helm's, and those who collect logs."""
 
 

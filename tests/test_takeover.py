@@ -675,3 +675,21 @@ def test_what_has_no_object_is_waited_for_since_the_phase_began() -> None:
     decision = found.rounds().decision
     assert decision is not None
     assert [(wait.step, wait.since) for wait in decision.waits] == [("MetadataPopulate/ReleaseFile", START)]
+
+
+@pytest.mark.parametrize("phase", ["LogPreparing", "LogPrepared"])
+def test_a_plan_whose_logs_the_other_manager_was_preparing_goes_on(phase: str) -> None:
+    """A stage of its newest tree, between Initialize and ISODownload."""
+    small = world()
+    values = ("Initializing", "Initialized", phase)
+    times = [{"phase": value, "phaseTransitionTimestamp": time_text(START)} for value in values]
+    small.set_status(
+        currentPhase=phase,
+        previousVersion="v1.7.1",
+        version={"isoURL": "https://releases.example.com/h.iso", "isoChecksum": ""},
+        phaseTransitionTimestamps=times,
+    )
+    small.rounds()
+    history = [entry["phase"] for entry in small.status["phaseTransitionTimestamps"]]
+    assert history[:5] == [*values, "Initialized", "ISODownloading"]
+    assert small.all("VirtualMachineImage")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from reconcile.cli.candidates import plan_names
-from reconcile.cli.connect import Target, cluster_options, template_set_of, wall_clock
+from reconcile.cli.connect import Target, cluster_options, connect_to, template_set_of, wall_clock
 from reconcile.cli.log_collection import collected_logs
+from reconcile.cli.stored_logs import namespace_option
 from reconcile.cli.subjects import is_file
 from renderer.cli.answer import Model, json_text, pass_on, redactor
 from renderer.cli.candidates import or_files
@@ -21,10 +23,13 @@ from renderer.model.document_type import REHEARSAL_REPORT, RUN_REPORT
 
 if TYPE_CHECKING:
     from reconcile.pod_logs.folder import LogFolder
+    from reconcile.pod_logs.log_record import LogRecords
     from reconcile.report_page.recorded_run import RecordedRun
     from renderer.assemble import TemplateSet
     from renderer.model.ref import Body
     from renderer.yaml_io import Document
+
+    Kept = Callable[[str], LogFolder | LogRecords]
 
 FORMATS = ("html", "markdown", "json")
 _ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
@@ -40,6 +45,12 @@ _EXPECTED = "name a journal, an UpgradePlan, or a file that rehearse --report ha
     metavar="FOLDER",
     help="Take the last lines of what failed from FOLDER, where `run --logs` has collected them.",
 )
+@click.option(
+    "--stored-logs",
+    is_flag=True,
+    help="Take them from the volume of the value logs.storage, by a pod that reads it.",
+)
+@namespace_option
 @cluster_options
 @click.option(
     "-o",
@@ -49,12 +60,21 @@ _EXPECTED = "name a journal, an UpgradePlan, or a file that rehearse --report ha
     show_default=True,
     help="Output format. The schema of the JSON output is schemas/report.json.",
 )
-def report(subject: str | None, plan: str | None, logs: str | None, target: Target, output: str) -> ExitCode:
+def report(
+    subject: str | None,
+    plan: str | None,
+    logs: str | None,
+    stored_logs: bool,
+    namespace: str,
+    target: Target,
+    output: str,
+) -> ExitCode:
     """Write a report on the run of a plan.
 
     \b
     Examples:
       upgradeplan report -o html > upgrade.html
+      upgradeplan report hvst-upgrade-864fh --stored-logs -o html > upgrade.html
       upgradeplan report journal.jsonl --logs logs -o html > upgrade.html
       upgradeplan rehearse examples/three-node --report run.json; upgradeplan report run.json
 
@@ -62,13 +82,32 @@ def report(subject: str | None, plan: str | None, logs: str | None, target: Targ
     does; or an UpgradePlan. Otherwise the cluster is asked. The page is one self-contained file.
     Secrets are hidden. Exits 0 however the upgrade went.
     """
+    if stored_logs and logs is not None:
+        raise click.UsageError("--logs and --stored-logs name the logs in two ways")
     template_set = template_set_of(target.templates)
-    folder = None if logs is None else collected_logs(Path(logs))
-    model = _of_file(Path(subject), plan, folder, template_set) if subject and is_file(subject) else None
+    kept = (
+        _kept_in(Path(logs)) if logs is not None else _stored(target, namespace, template_set) if stored_logs else None
+    )
+    model = _of_file(Path(subject), plan, kept, template_set) if subject and is_file(subject) else None
     if model is None:
-        model = _of_cluster(subject or plan, folder, target, template_set)
+        model = _of_cluster(subject or plan, kept, target, template_set)
     pass_on([report_text(model, output, template_set)], end="")
     return ExitCode.YES
+
+
+def _kept_in(folder: Path) -> Kept:
+    found = collected_logs(folder)
+    return lambda plan: found
+
+
+def _stored(target: Target, namespace: str, template_set: TemplateSet) -> Kept:
+    from reconcile.cli.stored_logs import stored_logs
+    from reconcile.observe.source import DirectSource
+    from reconcile.pod_logs.excerpts import LINES
+
+    cluster = connect_to(target).cluster
+    source = DirectSource(cluster, template_set.catalog.kinds)
+    return lambda plan: stored_logs(cluster, source, namespace, [f"--tail={LINES}", plan])
 
 
 def report_text(model: Model, output: str, template_set: TemplateSet) -> str:
@@ -101,27 +140,27 @@ def report_in(path: Path) -> Model:
     return _report_in(_only_document(path))
 
 
-def _of_file(path: Path, plan: str | None, folder: LogFolder | None, template_set: TemplateSet) -> Model:
+def _of_file(path: Path, plan: str | None, kept: Kept | None, template_set: TemplateSet) -> Model:
     from reconcile.report_page.journal_run import run_in_journal
     from reconcile.report_page.plan_run import run_of_plan
     from renderer.files.filesystem import require_file
 
     require_file(path)
     if not _is_one_document(path):
-        return model_of(_with_logs(run_in_journal(path, plan), folder), template_set)
+        return model_of(_with_logs(run_in_journal(path, plan), kept), template_set)
     document = _only_document(path)
     if document.value.get("kind") == "UpgradePlan":
-        return model_of(_with_logs(run_of_plan(document.value, str(path), wall_clock()), folder), template_set)
-    if folder is not None:
+        return model_of(_with_logs(run_of_plan(document.value, str(path), wall_clock()), kept), template_set)
+    if kept is not None:
         raise click.UsageError("--logs is for a plan or a journal: a report has its logs already")
     return _report_in(document)
 
 
-def _with_logs(run: RecordedRun, folder: LogFolder | None) -> RecordedRun:
+def _with_logs(run: RecordedRun, kept: Kept | None) -> RecordedRun:
     from reconcile.pod_logs.excerpts import excerpts_in
     from reconcile.report_page.plan_run import with_excerpts
 
-    return run if folder is None else with_excerpts(run, partial(excerpts_in, folder, run.name))
+    return run if kept is None else with_excerpts(run, partial(excerpts_in, kept(run.name), run.name))
 
 
 def _only_document(path: Path) -> Document:
@@ -168,8 +207,7 @@ def _report_in(document: Document) -> Model:
     return {key: value for key, value in document.value.items() if key not in ("apiVersion", "kind")}
 
 
-def _of_cluster(name: str | None, folder: LogFolder | None, target: Target, template_set: TemplateSet) -> Model:
-    from reconcile.cli.connect import connect_to
+def _of_cluster(name: str | None, kept: Kept | None, target: Target, template_set: TemplateSet) -> Model:
     from reconcile.cli.parts import parts_on, plan_named
     from reconcile.loop.reconciler import Reconciler
     from reconcile.pod_logs.excerpts import excerpts_of
@@ -185,7 +223,7 @@ def _of_cluster(name: str | None, folder: LogFolder | None, target: Target, temp
     causes = () if done.is_at_its_end and not _failed(plan) else explanation_of(done, parts, now)["causes"]
     run = run_of_plan(plan, connection.context, now, waits)
     excerpts = partial(excerpts_of, parts.cluster, parts.source, plan)
-    return model_of(_with_logs(with_cluster(run, parts.source, causes, excerpts), folder), template_set)
+    return model_of(_with_logs(with_cluster(run, parts.source, causes, excerpts), kept), template_set)
 
 
 def _failed(plan: Body) -> bool:

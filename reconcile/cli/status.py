@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,7 +86,7 @@ def status(
 
     def look() -> Model:
         here = hurried(parts, Patience(SECONDS, time.monotonic))
-        model = progress_of(Reconciler(here).look(plan), wall_clock(), usual)
+        model = _noted(progress_of(Reconciler(here).look(plan), wall_clock(), usual), parts)
         if (idle := nobody_works(parts, model["phase"], plan)) is None:
             return model
         return {**model, "managed": False, "problems": [*model["problems"], idle.why], "next": idle.command}
@@ -98,6 +99,20 @@ def status(
             answer(STATUS_REPORT, model, output, _lines)
             sys.stdout.flush()
     return ExitCode.NO if model["phase"] == "Failed" or not model["managed"] else ExitCode.YES
+
+
+def _noted(model: Model, parts: ReconcilerDeps) -> Model:
+    """The model with a note on logs that are wanted and not stored, while the plan is under way."""
+    from reconcile.cluster.errors import ClusterError
+    from reconcile.pod_logs.collector_pods import why_not_stored
+    from reconcile.pod_logs.plan_pods import NAMESPACE
+    from reconcile.status.plan import TERMINAL
+
+    found = ""
+    if model["phase"] not in ("", *TERMINAL):
+        with suppress(ClusterError):
+            found = why_not_stored(parts.source, NAMESPACE)
+    return {**model, "notes": [found]} if found else model
 
 
 def _answered(ask: Callable[[], str]) -> str:

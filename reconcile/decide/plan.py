@@ -73,6 +73,10 @@ def is_over(status: PlanStatus) -> bool:
 
 
 def _go_on(builder: DecisionBuilder) -> None:
+    if (completed := _completed_by_another(builder)) is not None:
+        builder.enter(completed)
+        set_progressing(builder)
+        return
     if not builder.observation.rendered.problems:
         adopt(builder)
     phases = builder.observation.rendered.phases
@@ -108,6 +112,12 @@ def _go_on(builder: DecisionBuilder) -> None:
         set_progressing(builder)
     else:
         _after(builder, place)
+
+
+def _completed_by_another(builder: DecisionBuilder) -> str | None:
+    """Our value of a phase that another manager has completed, where the plan has one of its own for that."""
+    phases = (item.phase for item in builder.observation.rendered.phases)
+    return next((phase.completed for phase in phases if builder.status.phase in phase.also_completed), None)
 
 
 def _has_caught_up(builder: DecisionBuilder, phases: Sequence[RenderedPhase]) -> bool:

@@ -13,6 +13,7 @@ from reconcile.objects import label
 from reconcile.observe.container_log import LogUnavailableError, read_log
 from reconcile.observe.source import Source
 from reconcile.pod_logs.folder import LogEntry, LogFolder
+from reconcile.pod_logs.log_record import LogRecords
 from reconcile.pod_logs.plan_pods import PlanPod, pods_of_plan
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.report_page.recorded_run import LogExcerpt
@@ -35,15 +36,18 @@ def excerpts_of(cluster: Cluster, source: Source, plan: Body, made: Iterable[Ref
     return tuple(found)
 
 
-def excerpts_in(folder: LogFolder, plan: str, made: Iterable[Ref]) -> tuple[LogExcerpt, ...]:
-    """The same in a folder of logs, by the names that the Job controller gives to pods. Raises `OSError`."""
+def excerpts_in(folder: LogFolder | LogRecords, plan: str, made: Iterable[Ref]) -> tuple[LogExcerpt, ...]:
+    """The same in a folder of logs, or in what was read of one, by the names that the Job controller gives to pods.
+
+    Raises `OSError`.
+    """
     jobs = {(ref.namespace, f"{ref.name}-"[:_LONGEST_BASE]) for ref in made if ref.kind == "Job"}
     kept = [entry for entry in folder.entries.values() if entry.plan == plan]
     found = [entry for entry in kept if (entry.namespace, entry.pod[:-_RANDOM]) in jobs]
     return tuple(filter(lambda excerpt: excerpt.lines, (_kept_excerpt(folder, entry) for entry in found)))
 
 
-def _kept_excerpt(folder: LogFolder, entry: LogEntry) -> LogExcerpt:
+def _kept_excerpt(folder: LogFolder | LogRecords, entry: LogEntry) -> LogExcerpt:
     """The lines without their times."""
     last = deque(folder.lines(entry), maxlen=LINES)
     lines = tuple(line.partition(" ")[2] for line in last)

@@ -113,6 +113,7 @@ def _sections(model: Model) -> Iterator[Section]:
     yield Section(
         whole=tuple(ShownLine(text=f"  problem: {text}", tone=Tone.BAD, weight=8) for text in model["problems"])
     )
+    yield Section(whole=tuple(ShownLine(text=f"  note: {text}", weight=2) for text in model.get("notes", ())))
     ways = [way["command"] or way["way"] for way in model["waysOut"] if way["allowed"] and model["phase"] == "Failed"]
     yield Section(whole=(ShownLine(text=f"  ways out: {'; '.join(ways)}", weight=8),) if ways else ())
     yield Section(whole=(ShownLine(text=f"  next: {model['next']}", weight=8),) if model["next"] else ())

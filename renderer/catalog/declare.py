@@ -62,6 +62,7 @@ def phase_from(raw: Raw, *, number: int, folder: str) -> Phase:
         description=raw["description"],
         active=raw["status"]["active"],
         completed=raw["status"]["completed"],
+        also_completed=tuple(raw["status"].get("alsoCompleted", ())),
         deletion=Deletion(raw["deletion"]),
         emit_events=raw.get("emitEvents", True),
         requires=tuple(raw.get("requires", ())),

@@ -39,7 +39,7 @@ def verify_phases(phases: Sequence[Declared], tree: TemplateTree, states: NodeSt
     return [
         *_twice(phases, "number", lambda phase: [f"number {phase.number:02}"]),
         *_twice(phases, "name", lambda phase: [f"name {phase.name}"]),
-        *_twice(phases, "status", lambda phase: [f"status value {phase.active}", f"status value {phase.completed}"]),
+        *_twice(phases, "status", _status_values),
         *_inputs(phases),
         *(problem for phase, document in phases for problem in _Steps(phase, document, tree, states).problems()),
     ]
@@ -58,6 +58,10 @@ def _twice(phases: Sequence[Declared], field: str, values: Callable[[Phase], lis
                     remedy="give each phase a number, a name and status values of its own",
                 )
             seen[value] = document
+
+
+def _status_values(phase: Phase) -> list[str]:
+    return [f"status value {value}" for value in (phase.active, phase.completed, *phase.also_completed)]
 
 
 def _inputs(phases: Sequence[Declared]) -> Iterator[Problem]:

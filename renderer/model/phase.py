@@ -275,7 +275,8 @@ class Lane:
 @frozen
 class Phase:
     """`number` and `folder` come from the folder's name; steps are in the order in which they run. `emit_events`: an
-    event is emitted when the phase is entered and when it is completed. `no_retry` is why its steps are not retried."""
+    event is emitted when the phase is entered and when it is completed. `no_retry` is why its steps are not retried.
+    `also_completed` are values of another manager that mean the same as `completed`."""
 
     name: str
     number: int
@@ -284,6 +285,7 @@ class Phase:
     active: str
     completed: str
     deletion: Deletion
+    also_completed: tuple[str, ...] = ()
     emit_events: bool = True
     requires: tuple[str, ...] = ()
     provides: tuple[str, ...] = ()

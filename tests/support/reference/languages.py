@@ -140,7 +140,7 @@ def documents() -> str:
 
 _OTHERS = (
     *("release", "facts", "cluster-values", "waves", "rendered-plan", "rendered-clusters"),
-    *("resolved-gate", "journal", "log-line", "values"),
+    *("resolved-gate", "journal", "log-line", "log-record", "values"),
     *("kinds", "node-states", "diff-rules", "redaction-rules"),
     *("checks", "causes", "built-in-upgrade", "release-notes", "delivery-rules"),
 )
