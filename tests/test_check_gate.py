@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.answer_schemas import validate
 from support.rehearsals import template_set
-from support.rendered_plans import Json, plan
+from support.rendered_plans import Json, plan, server_version
 from support.small_cluster import PRE, PRE_JOB, PREFIX, Small, facts, upgrading, world
 
 from reconcile.loop.journal import Journal
@@ -220,6 +220,63 @@ def test_a_full_disk_ends_the_plan() -> None:
     assert message.startswith('node "n1" will reach 108.16% storage space after loading new images')
     assert "remedy" not in message  # the API's words
     assert degraded(found)[1].startswith(f"{message}; remedy: ")
+    escape = f'or accept the risk: annotation {PREFIX}skip-garbage-collection-threshold-check: "true"'
+    assert f"; {escape}; then upgradeplan retry up" in degraded(found)[1]
+    found.patch(found.plan, {"metadata": {"annotations": {ACCEPT: "disk-headroom", f"{PREFIX}retry": "1"}}})
+    found.rounds()
+    assert found.phase == "ISODownloading"
+
+
+def test_a_certificate_that_ends_too_soon_ends_the_plan() -> None:
+    """Which skip-webhook does not accept."""
+    given = plan(annotations={f"{PREFIX}skip-webhook": "true"})
+    soon = world("n1", given=given, more=[facts({"n1": 20}, expires="2026-01-03T00:00:00Z")])
+    soon.rounds()
+    assert soon.phase == "Failed"
+    assert f'or accept the risk: annotation {ACCEPT}: "api-server-certificates"' in degraded(soon)[1]
+
+
+def test_force_accepts_the_version_alone_and_an_event_says_so() -> None:
+    found = world(given=plan(version="v1.8.0", force=True), more=[server_version("v1.9.0"), volume("a", DEGRADED)])
+    found.rounds()
+    assert (found.phase, degraded(found)[0]) == ("Initialized", ("True", "PreflightBlocked"))
+    [risk] = found.status["acceptedRisks"]
+    assert (risk["check"], risk["by"], risk["value"]) == ("version-eligible", "field spec.force", "true")
+    [message] = told(found, "RiskAccepted")
+    assert "downgrading is prohibited (current v1.9.0, target v1.8.0" in message
+
+
+def test_skip_webhook_does_not_reach_the_clusters_services() -> None:
+    found = upgrading("n1", "n2", "n3", states={}, given=plan(annotations={f"{PREFIX}skip-webhook": "true"}))
+    found.set_status(currentPhase="ImagePreloaded")
+    cordoned(found, "n2", is_cordoned=True)
+    found.rounds()
+    assert (found.phase, degraded(found)[0][0]) == ("ImagePreloaded", "False")
+    later(found, 400)
+    assert "check node-schedulable blocks: Node n2 is cordoned" in degraded(found)[1]
+    found.patch(found.plan, {"metadata": {"annotations": {ACCEPT: "node-schedulable"}}})
+    found.rounds()
+    [risk] = found.status["acceptedRisks"]
+    assert (found.phase, risk["when"]) == ("ClusterUpgrading", "beforeClusterUpgrade")
+
+
+@pytest.mark.parametrize("check", ["etcd-voter", "disk-not-full"])
+def test_a_node_waits_for_etcd_and_for_its_disk_until_that_is_accepted(check: str) -> None:
+    full = [facts({"n1": 146, "n2": 20, "n3": 20})] if check == "disk-not-full" else []
+    found = waiting_for_rancher(given=plan(annotations={f"{PREFIX}skip-webhook": "true"}), more=full)
+    if check == "etcd-voter":
+        found.patch(found.get("v1", "Node", "n2"), {"metadata": {"labels": {"node-role.kubernetes.io/etcd": "true"}}})
+        conditions = [{"type": "Ready", "status": "True"}, {"type": "EtcdIsVoter", "status": "False"}]
+        found.patch(found.get("v1", "Node", "n2"), {"status": {"conditions": conditions}}, "status")
+    later(found)
+    found.ask("n1", PRE, "first")
+    found.rounds()
+    assert found.jobs() == []
+    later(found, 1900)
+    assert f"check {check} blocks: " in degraded(found)[1]
+    found.patch(found.plan, {"metadata": {"annotations": {ACCEPT: check}}})
+    found.rounds()
+    assert found.jobs() == [PRE_JOB]
 
 
 # ------------------------------------------------------------------------------------------------------- before a node

@@ -56,7 +56,7 @@ def carry_out(builder: DecisionBuilder, item: RenderedStep) -> CheckedStep:
     _record_accepted(builder, results, checks.when)
     ending = [result for result in results if checks.when is CheckTime.START and any(_proofs(result))]
     if ending:
-        remedies = dict.fromkeys(text for result in ending for text in remedies_of(result))
+        remedies = dict.fromkeys(text for result in ending for text in (*remedies_of(result), _way_on(builder, result)))
         return CheckedStep(ends=tuple(chain(*map(_proofs, ending))), remedies=tuple(remedies))
     kept = [result for result in results if result.holds]
     if not kept:
@@ -101,6 +101,12 @@ def _result(
     result = run_check(declared, seldom, made[0], (when,), node)
     builder.cache.checks[place] = CarriedOut(inputs=inputs, look=seldom, result=result)
     return result
+
+
+def _way_on(builder: DecisionBuilder, result: CheckResult) -> str:
+    """Names what lets a plan begin after all that the check has ended."""
+    name = builder.observation.plan["metadata"]["name"]
+    return f"or accept the risk: {how_to_accept(result.check)}; then upgradeplan retry {name}"
 
 
 def _proofs(result: CheckResult) -> Iterator[str]:
