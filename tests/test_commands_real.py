@@ -153,6 +153,15 @@ def test_while_another_loop_leads_it_says_so_and_how_to_go_on(site: CommandSite)
     assert "finalizers" not in site.plan()["metadata"]
 
 
+def test_whoever_follows_a_plan_may_stop_at_any_time(site: CommandSite) -> None:
+    with site.started("status", "--watch") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(f"{PLAN} to v1.8.0-rc1: ")
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=PATIENCE)
+        assert (process.returncode, said) == (130, "interrupted\n")
+
+
 @pytest.mark.parametrize(("phase", "status"), [("Succeeded", 0), pytest.param("Failed", 1, marks=FAILING)])
 def test_the_plan_that_another_loop_runs_is_followed_to_its_end(site: CommandSite, phase: str, status: int) -> None:
     led_by_somebody(site)
@@ -285,6 +294,10 @@ def test_a_node_is_held_and_let_go(site: CommandSite) -> None:
     assert site.run("resume", node).stdout == f"{PLAN}: {node} resumed\n"
     assert site.plan()["spec"]["nodeUpgradeOption"] == {"pauseNodes": []}
     assert site.run("resume", node).stdout == f"{PLAN}: {node} is not paused\n"
+    site.stands(nodeUpgradeStatuses={node: {"state": "UpgradePaused"}})
+    twice = site.run("resume", node)
+    assert twice.returncode == 0
+    assert twice.stdout == f"{PLAN}: {node} is already resumed; it continues at the manager's next look at the plan\n"
     site.stands(nodeUpgradeStatuses={node: {"state": "PreDraining"}})
     begun = site.run("pause", node)
     assert begun.returncode == 1
