@@ -10,8 +10,12 @@ from xml.etree import ElementTree
 
 import pytest
 from support.answer_schemas import validate
+from support.preflight_cases import NOW, checks
 from support.rendered_plans import ROOT
 
+from reconcile.preflight.check_result import FOUND, CheckFinding, CheckReport, CheckResult
+from reconcile.probes.look import ReadFailure
+from reconcile.report.preflight_report import could_not_look, preflight_model
 from renderer.cli.program import run
 from renderer.model.document_type import PREFLIGHT_REPORT
 
@@ -84,6 +88,23 @@ def test_a_hundred_offenders_are_a_hundred_lines(capsys: pytest.CaptureFixture[s
     files(nodes=NODES, volumes=volumes)
     _, text = asked(capsys, "nodes.yaml", "volumes.yaml", "--check", "volume-single-replica-attached")
     assert all(f"pvc-{n:03} " in text for n in range(100))
+
+
+@pytest.mark.parametrize(
+    ("severity", "out_of_reach", "expected"),
+    [("warn", False, True), ("warn", True, False), ("advise", False, True), ("block", False, False)],
+)
+def test_a_finding_does_not_hide_what_could_not_be_seen_beside_it(
+    severity: str, out_of_reach: bool, expected: bool
+) -> None:
+    """Exit status 3; 1 where the finding blocks."""
+    found = CheckFinding(ref=None, offender="", says="", text="Node node-2 is full", remedy="free space")
+    failure = ReadFailure(why="node-1 does not answer", out_of_reach=out_of_reach)
+    check = next(item.check for item in checks().values() if item.check.severity == severity)
+    outcome = FOUND[check.severity]
+    result = CheckResult(check=check, outcome=outcome, reason="", findings=(found,), read_failures=(failure,))
+    model = preflight_model(CheckReport(results=(result,)), None, plan="", at=NOW, live=True)
+    assert could_not_look(model) is expected
 
 
 def test_what_nobody_has_given_is_unknown_and_says_how_to_give_it(capsys: pytest.CaptureFixture[str]) -> None:

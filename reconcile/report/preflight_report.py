@@ -44,6 +44,7 @@ AFTER_AN_UPGRADE = CheckWords(
 _HEADING = ("OUTCOME", "CHECK", "FINDING")
 _ORDER = tuple(outcome.value for outcome in CheckOutcome)
 """From what is gravest."""
+_LOOKED_IN_PART = (CheckOutcome.UNKNOWN, CheckOutcome.WARNED, CheckOutcome.ADVISED)
 _QUIET = (CheckOutcome.PASSED, CheckOutcome.NOT_APPLICABLE)
 _SAID: Mapping[str, str] = {"notApplicable": "not applicable"}
 
@@ -149,8 +150,9 @@ def is_out_of_reach(check: Model) -> bool:
 
 
 def could_not_look(model: Model) -> bool:
-    """True if something that this sort of input could have answered did not."""
-    return any(check["outcome"] == CheckOutcome.UNKNOWN and not is_out_of_reach(check) for check in model["checks"])
+    """True if something that this sort of input could have answered did not, be it a part of what a check asks."""
+    judged = (check for check in model["checks"] if check["outcome"] in _LOOKED_IN_PART)
+    return any(not item["outOfReach"] for check in judged for item in check["readFailures"])
 
 
 def _is_loud(check: Model) -> bool:
