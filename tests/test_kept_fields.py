@@ -138,11 +138,15 @@ CHECK = """\
   severity: block
   when: [start]
   probe:
-    every: {{apiVersion: v1, kind: Pod, {where}}}
+    every: {{apiVersion: v1, kind: {kind}, {where}}}
     all: [{{field: {{path: {path}, exists: true}}}}]
   remedy: "{remedy}"
   source: ours
 """
+
+
+CLAIM = "PersistentVolumeClaim"
+USUAL = {"kind": "Pod", "path": "status.phase", "where": "atLeast: 0", "remedy": "wait"}
 
 
 @pytest.mark.parametrize(
@@ -153,23 +157,26 @@ CHECK = """\
         ({"remedy": "ask {{ object.spec.serviceAccountName }}"}, "spec.serviceAccountName"),
         ({"path": "'metadata.annotations[\"example.com/a\"]'"}, 'metadata.annotations["example.com/a"]'),
         ({"remedy": "since {{ object.metadata.creationTimestamp }}"}, "metadata.creationTimestamp"),
+        ({"kind": CLAIM, "remedy": "{{ object.metadata.annotations['a/b'] }}"}, 'metadata.annotations["a/b"]'),
     ],
 )
 def test_a_check_that_reads_what_is_not_kept_is_refused(given: Mapping[str, str], field: str) -> None:
-    parts: dict[str, Any] = {"path": "status.phase", "where": "atLeast: 0", "remedy": "wait", **given}
+    parts: dict[str, Any] = {**USUAL, **given}
     with pytest.raises(Problems) as caught:
         overlaid(CHECK.format(**parts))
     (found,) = caught.value.problems
     assert (found.reason, found.file) == ("FieldNotKept", "ours.yaml")
-    assert f"{field} of Pod" in found.message
+    assert f"{field} of {parts['kind']}" in found.message
     assert "checked" in str(found.remedy)
 
 
-def test_a_check_that_reads_what_is_kept_is_not() -> None:
-    overlaid(
-        CHECK.format(
-            path="status.phase",
-            where="atLeast: 0",
-            remedy="see {{ object.metadata.name }} on {{ object.spec.nodeName }}",
-        )
-    )
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"remedy": "see {{ object.metadata.name }} on {{ object.spec.nodeName }}"},
+        {"remedy": "see {{ object.metadata.labels['a/b'] }}"},
+        {"kind": CLAIM, "remedy": "see {{ object.metadata.annotations['harvesterhci.io/imageId'] }}"},
+    ],
+)
+def test_a_check_that_reads_what_is_kept_is_not(given: Mapping[str, str]) -> None:
+    overlaid(CHECK.format(**{**USUAL, **given}))

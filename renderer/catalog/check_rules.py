@@ -13,7 +13,7 @@ from renderer.catalog.plan_fields import is_spec_field, may_be
 from renderer.catalog.rules import misused
 from renderer.errors import Problem
 from renderer.model.check import AnnotationOverride, CheckTime, FieldOverride
-from renderer.model.path import Path, path_name, starts_with
+from renderer.model.path import Path, parse_path, path_name, starts_with
 from renderer.model.plan_api import PREFIX
 from renderer.model.probe import (
     Captured,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from renderer.catalog.checks import DeclaredCheck
 
 
-_OF_OBJECT = re.compile(r"\bobject\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
+_OF_OBJECT = re.compile(r"""\bobject\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\['[^'"]+'\]|\["[^'"]+"\])*)""")
 """A field of the object, in a text with marks."""
 
 
@@ -92,7 +92,7 @@ def _read(declared: DeclaredCheck, named: Named) -> Iterator[Path]:
                 yield _without_places(predicate.operand.path)
     says = check.passes_when.says if check.passes_when else None
     for text in filter(None, (check.offender, check.says, says, check.remedy)):
-        yield from (tuple(found.split(".")) for found in _OF_OBJECT.findall(text))
+        yield from (parse_path(found.replace("'", '"')) for found in _OF_OBJECT.findall(text))
 
 
 def _without_places(path: Path) -> Path:
