@@ -350,6 +350,22 @@ def test_what_a_failed_plan_has_on_loan_is_told_before_it_is_taken_back(site: Co
     assert "deletionTimestamp" not in site.plan()["metadata"]
 
 
+def test_a_cluster_without_a_plan_and_the_built_in_upgrade_are_diagnosed(site: CommandSite) -> None:
+    site.plane.api.send("DELETE", f"{PLANS}/{PLAN}")
+    done = site.run("diagnose")
+    assert (done.returncode, done.stderr) in ((0, ""), (1, ""))
+    assert done.stdout.startswith("no UpgradePlan and no Upgrade found; only the cluster was looked at\n")
+    labels = {"harvesterhci.io/latestUpgrade": "true", "harvesterhci.io/upgradeState": "UpgradingNodes"}
+    metadata = {"name": "hvst-upgrade-builtin", "namespace": "harvester-system", "labels": labels}
+    body = {"apiVersion": "harvesterhci.io/v1beta1", "kind": "Upgrade", "metadata": metadata}
+    body["spec"] = {"version": "v1.8.0"}
+    site.plane.kubectl("apply", "-f", "-", stdin=json.dumps(body))
+    done = site.run("diagnose")
+    assert (done.returncode, done.stderr) in ((0, ""), (1, ""))
+    assert done.stdout.startswith("Upgrade harvester-system/hvst-upgrade-builtin to v1.8.0: UpgradingNodes (phase 4: ")
+    assert "restart: it must not be started again" in done.stdout
+
+
 def test_a_plan_is_taken_back_unless_its_phase_forbids_it(site: CommandSite) -> None:
     site.stands()
     refused = site.run("abort", "--yes")

@@ -53,4 +53,5 @@ def is_taken_back(plan: Mapping[str, Any]) -> bool:
 
 
 def _requested(plan: Mapping[str, Any]) -> str:
-    return str((plan["metadata"].get("annotations") or {}).get(RETRY, ""))
+    """Nothing is requested of a cluster that is looked at without a plan."""
+    return str(((plan.get("metadata") or {}).get("annotations") or {}).get(RETRY, ""))
