@@ -19,6 +19,8 @@ from support.rendered_plans import ROOT
 from support.unreachable import KUBECONFIG
 
 from reconcile.cli import COMMANDS as ON_A_CLUSTER
+from reconcile.observe.container_log import LogLine
+from reconcile.pod_logs.folder import LogEntry, LogFolder
 from renderer.cli.commands import COMMANDS, program
 from renderer.cli.program import run
 from renderer.model.document_type import GATE
@@ -31,6 +33,8 @@ OVERLAY = str(ROOT / "examples" / "pre-check-overlay" / "templates")
 PLAN = "hvst-upgrade-864fh"
 OLDER = {"harvester": "v1.7.0", "os": "Harvester v1.7.0", "kubernetes": "v1.34.1+rke2r1"}
 EVERY = (*COMMANDS, *ON_A_CLUSTER)
+BY_LINE = {"logs": "log-record"}
+"""Commands that answer with a document on each line, and its schema; the others' is named as they are."""
 
 
 Row = tuple[str, int, Sequence[str]]
@@ -91,6 +95,9 @@ OFFLINE: Mapping[str, Row] = {
     "gate, the cluster away": ("gate", 3, ("gate", "Start", "--from", "gate.json", "--timeout", "0s")),
     "gate of nothing": ("problems", 2, ("gate", "Start", "--from", "nothing")),
     "approve, the cluster away": ("problems", 3, ("approve", "up")),
+    "logs of a folder": ("log-record", 0, ("logs", "--from", "logs")),
+    "logs of no folder": ("problems", 2, ("logs", "--from", "nothing")),
+    "logs, the cluster away": ("problems", 3, ("logs",)),
     "no such command": ("problems", 2, ("rendr",)),
 }
 LIVE: Mapping[str, Row] = {
@@ -135,6 +142,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("gate.json").write_text(json.dumps(GATE.document(ONE_GATE)), encoding="utf-8")
     Path("kubeconfig").write_text(KUBECONFIG, encoding="utf-8")
     monkeypatch.setenv("KUBECONFIG", "kubeconfig")
+    kept = LogFolder(path=Path("logs"), limit=2**20)
+    kept.open()
+    entry = LogEntry(plan=PLAN, namespace="harvester-system", pod="a", container="main")
+    kept.keep(kept.append(entry.without("what came before"), [LogLine(time="2026-01-01T00:00:00Z", text="one")]))
+    kept.close()
 
 
 @pytest.mark.slow
@@ -164,7 +176,7 @@ def test_every_command_with_such_an_answer_has_both_kinds_of_rows() -> None:
     commands = {name: program.get_command(context, name) for name in EVERY}
     answering = {name for name, it in commands.items() if it and any(option.name == "output" for option in it.params)}
     rows = [*OFFLINE.values(), *LIVE.values()]
-    assert {words[0] for schema, _, words in rows if schema == words[0]} == answering
+    assert {words[0] for schema, _, words in rows if schema == BY_LINE.get(words[0], words[0])} == answering
     refused = {words[0] for _, status, words in rows if status >= 2}
     assert answering - refused == {"version"}
 
@@ -173,5 +185,6 @@ def _assert_fits(row: Row, target: Sequence[str], capsys: pytest.CaptureFixture[
     schema, status, words = row
     assert run(["upgradeplan", *words, *target, "-o", "json"]) == status, words
     shown = capsys.readouterr()
-    validator(schema).validate(json.loads(shown.out))
+    for text in shown.out.splitlines() if schema in BY_LINE.values() else [shown.out]:
+        validator(schema).validate(json.loads(text))
     assert shown.err == "" or status < 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -201,6 +202,7 @@ def test_the_phases_that_each_agent_is_given_are_pinned(agent: str, snapshot: Sn
     if start := shown.get(file):
         head, _, rest = start.partition("    checks:\n")
         shown[file] = f"{head}    # the catalogue of checks\n---{rest.rpartition('---')[2]}"
+    shown = {path: re.sub(r"(-gate-initialize)-\w{8}\b", r"\1-digest00", text) for path, text in shown.items()}
     assert {"index.yaml": "", **shown} == snapshot(extension_class=WholeTree)
 
 

@@ -108,7 +108,7 @@ def preflight(name: str, size: int) -> dict[str, Any]:
         "blocked": True,
         "counts": {"blocked": 80},
         "checks": [{**check, **rest, "id": f"check-{number}"} for number in range(80)],
-        "machines": {"counts": counts, "rows": rows, "readFailures": []},
+        "machines": {"counts": counts, "rows": rows, "pausedNodes": [name] * (size // 10), "readFailures": []},
         "upgrade": {"from": HOSTILE, "to": "b", "components": [], "notes": []},
     }
 
