@@ -25,7 +25,9 @@ from support.small_cluster import (
 
 from reconcile.cluster.errors import Away
 from reconcile.loop.logs import LogLevel
+from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.round_log import RoundLog
+from reconcile.report.progress import progress_of
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.plan import FAILED, SUCCEEDED
 from reconcile.status.times import time_text
@@ -170,6 +172,23 @@ def test_a_repository_that_does_not_answer_is_said_to_take_long() -> None:
     assert found.condition("Degraded")["reason"] == "WaitingLong"
     assert "harvester-release.yaml" in found.condition("Degraded")["message"]
     assert found.condition("Degraded")["message"].endswith(", longer than 15m")
+
+
+def test_who_looks_sees_what_is_refused_to_the_manager() -> None:
+    """`status` writes nothing, so nothing is refused to it."""
+    found = world()
+    found.rounds()
+    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.INVALID, verb="apply", count=1000))
+    found.set_status(currentPhase="ISODownloaded", isoImageID="up-iso")
+    found.rounds()
+    found.rounds()
+    shown = progress_of(Reconciler(found.scene.deps).look(found.name), found.scene.clock.now())
+    assert shown["problems"] == [found.condition("Degraded")["message"]]
+    assert shown["next"] == f"upgradeplan explain {found.name}"
+    found.scene.client.faults.clear()
+    found.restart()
+    found.rounds()
+    assert not progress_of(Reconciler(found.scene.deps).look(found.name), found.scene.clock.now())["problems"]
 
 
 def test_an_ending_that_cannot_be_finished_is_degraded() -> None:

@@ -57,7 +57,9 @@ class Reconciler:
         plan = self._deps.source.get(plan_ref(name))
         if plan is None or isinstance(plan, ReadFailure):
             return Round(name=name, problems=(plan.why,) if plan else ())
-        return _with_the_managers_wait(plan, PlanRound(self._deps, Memory(), plan).look())
+        done = PlanRound(self._deps, Memory(), plan).look()
+        # who looks writes nothing, so the manager alone knows what is refused
+        return _with_the_managers_wait(plan, replace(done, problems=done.problems or _reported_errors(plan)))
 
     def report(self, name: str, message: str) -> None:
         """Puts an error that ended a round on the plan."""
