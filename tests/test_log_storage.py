@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.installed import installation
-from support.rehearsals import template_set
+from support.rehearsals import rehearsal_of, template_set
 
 from reconcile.cluster.errors import Away
 from reconcile.loop.round import Round
 from reconcile.observe.source import DirectSource
 from reconcile.pod_logs.collector_pods import other_collector, reader_of, waits_for, why_not_stored
 from reconcile.pod_logs.collector_scale import DEPLOYMENT, CollectorScale
+from reconcile.pod_logs.folder import LogFolder
+from reconcile.pod_logs.log_collector import LogCollector
 from reconcile.pod_logs.plan_pods import COLLECT_LOGS
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.simulator.apiserver.seeding import namespace
 from renderer.model.ref import Body, Ref
+from renderer.redaction import packaged_redactor
 
 NAME = "harvester-upgrade-manager-log-collector"
 COLLECTOR = Ref(api_version="apps/v1", kind="Deployment", namespace="harvester-system", name=NAME)
@@ -103,6 +107,33 @@ def test_there_is_a_collector_while_a_plan_is_under_way_and_then_none() -> None:
 )
 def test_plans_that_are_there_when_a_manager_begins_to_lead_count(there: Body, every: bool, expected: int) -> None:
     assert CollectorSite(there, every_plan=every).look() == expected
+
+
+@pytest.mark.slow
+def test_a_rehearsed_upgrade_is_collected_pod_by_pod_between_one_scaling_up_and_one_down(tmp_path: Path) -> None:
+    """The pods that an upgrade makes are gone at its end, and their logs are not."""
+    site, rehearsal = CollectorSite(), rehearsal_of("single-node")
+    backends, cluster = rehearsal.cluster.backends, rehearsal.cluster.client()
+    backends.serve_read("Pod", "log", lambda ref, path, query: f"2026-01-01T00:00:00Z {ref.name} works\n".encode())
+    folder = LogFolder(path=tmp_path, limit=2**20)
+    folder.open()
+    source = DirectSource(cluster, template_set().catalog.kinds)
+    collector = LogCollector(cluster, source, folder, packaged_redactor(), lambda what, fields: None)
+    site.look()
+
+    def on_round(done: Round) -> None:
+        collector.on_round(done)
+        collector.collect()
+        site.scale.on_round(done)
+        site.look()
+
+    rehearsal.play(on_round)
+    assert [fields["replicas"] for _, fields in site.said] == [0, 1, 0]
+    entries = [*folder.entries.values()]
+    components = ["repo", "image-preload", "cluster-upgrade", "node-upgrade", "image-cleanup"]
+    assert [entry.component for entry in entries] == components
+    assert all(entry.ended for entry in entries)
+    assert [[line.split()[1] for line in folder.lines(entry)] for entry in entries] == [[e.pod] for e in entries]
 
 
 def test_a_manager_that_stands_by_scales_nothing_and_knows_the_plans_when_it_leads() -> None:
