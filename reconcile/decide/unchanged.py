@@ -102,20 +102,24 @@ class UnchangedNodes:
         quiet, builder, found = self._quiet, self._builder, list[Progress]()
         self._look_at(builder.status)
         quiet.drop_changed(builder.observation.look)
-        is_dated = False
-        for node, steps in of_node.items():
-            if builder.status is not self._status:
-                self._look_at(builder.status)
-            kept = quiet.nodes.get(node)
+        is_dated, waits = False, builder.waits
+        for node, kept in zip(
+            of_node, map(quiet.nodes.get, of_node), strict=True
+        ):  # each is asked for when it is its turn
             if kept is None:
+                steps = of_node[node]
                 found.append(self._unless_unchanged(node, steps, partial(decided, steps)))
+                if builder.status is not self._status:
+                    self._look_at(builder.status)
                 continue
-            if kept.waits and not is_dated:  # not before: what counts may have moved for a node before this one
-                quiet.date(builder)
-                is_dated = True
-            builder.waits += kept.waits
-            builder.progress = builder.progress or kept.progress
             found.append(kept.reached)
+            if kept.waits:
+                if not is_dated:  # not before: what counts may have moved for a node before this one
+                    quiet.date(builder)
+                    is_dated = True
+                waits += kept.waits
+            if kept.progress and not builder.progress:
+                builder.progress = kept.progress
         return found
 
     def _look_at(self, status: PlanStatus) -> None:

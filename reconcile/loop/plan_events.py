@@ -24,8 +24,9 @@ def events_of(results: Sequence[ExecutedAction], rendered: RenderedPlan, known: 
     began = {
         result.action.step for result in results if _has_made(result) and isinstance(result.action, Apply | Borrow)
     }
+    nodes = {key[2] for key in began if key}
     for item in all_steps(rendered.phases) if began else ():
-        if key_of(item) in began and item.step.started:
+        if item.step.node in nodes and key_of(item) in began and item.step.started:
             yield item.step.started
     for result in results:
         if result.problem and not result.stale and not any(result.problem in text for text in known):

@@ -4,9 +4,10 @@ again until it has seen all that it looked at. So nothing can be looked at that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import repeat
 from typing import Generic, TypeVar
 
 from reconcile.objects import LISTED_IN_PART
@@ -108,6 +109,12 @@ class _Noting:
             self.missing[ref] = None
             return NOT_READ
 
+    def get_all(self, refs: Collection[Ref]) -> Sequence[Body | ReadFailure | None]:
+        self.asked.update(dict.fromkeys(refs))
+        objects, members = self._snapshot.objects, self._snapshot.members
+        known = zip(refs, map(objects.get, refs, repeat(NOT_READ)), map(members.get, refs), strict=True)
+        return tuple((member or self.get(ref)) if found is NOT_READ else found for ref, found, member in known)
+
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         return self._answer(group, lambda: self._snapshot.list(group))
 
@@ -171,8 +178,8 @@ def _read(snapshot: Snapshot, needs: Iterable[Need], source: Source, readings: R
         _list(snapshot, group, source)
     listed = {(group.api_version, group.kind) for group in snapshot.groups}
     objects, members, held = snapshot.objects, snapshot.members, source.held()
-    for ref in refs:
-        if ref in members or ref in objects or (ref[:2] in listed and snapshot.has_group_of(ref)):
+    for ref in [ref for ref in refs if ref not in members and ref not in objects]:
+        if ref[:2] in listed and snapshot.has_group_of(ref):
             continue
         objects[ref] = held.get(ref) or source.get(ref)
     for reading in (need for need in others if isinstance(need, Reading)):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from reconcile.probes.verdict import Verdict
 from reconcile.schemas import Schemas
@@ -125,6 +125,20 @@ class Look(Protocol):
     def reading(self, reading: Reading, name: str) -> Answer:
         """The reading of one node, address, ..."""
         ...
+
+
+@runtime_checkable
+class LookAtMany(Protocol):
+    """A `Look` that answers for many objects at once."""
+
+    def get_all(self, refs: Collection[Ref]) -> Sequence[Body | ReadFailure | None]:
+        """The answer for each, in their order."""
+        ...
+
+
+def get_all(look: Look, refs: Collection[Ref]) -> Sequence[Body | ReadFailure | None]:
+    """The answer for each, in their order; quick where most have been read one by one."""
+    return look.get_all(refs) if isinstance(look, LookAtMany) else [look.get(ref) for ref in refs]
 
 
 class WorkedOut:

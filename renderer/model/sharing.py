@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from operator import is_
+from itertools import compress, islice
+from operator import eq, is_, is_not
 from typing import Any, Generic, TypeVar
 
 from renderer.frozen import is_frozen
@@ -48,8 +49,9 @@ class ByIdentity(Generic[_T]):
 
     def put(self, it: Any, found: _T, purpose: object = None) -> _T:
         """Returns what was found."""
-        if len(self._known) >= self._limit:
-            del self._known[next(iter(self._known))]
+        if len(self._known) >= self._limit:  # several at once: the first one of a dict is found slowly after deletions
+            for key in tuple(islice(self._known, max(1, self._limit // 8))):
+                del self._known[key]
         self._known[purpose, id(it)] = it, found
         return found
 
@@ -57,6 +59,11 @@ class ByIdentity(Generic[_T]):
 def changed(now: Mapping[_K, Any], then: Mapping[_K, Any]) -> Iterator[_K]:
     """The keys of which the two do not have the same; quick where most values are the very same objects."""
     if now is then:
+        return
+    if len(now) == len(then) and all(map(eq, now, then)):
+        for key in compress(now, map(is_not, now.values(), then.values())):
+            if now[key] != then[key]:
+                yield key
         return
     for key, value in now.items():
         if (before := then.get(key, _NOTHING)) is not value and before != value:

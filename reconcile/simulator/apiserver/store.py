@@ -17,7 +17,8 @@ from renderer.model.ref import Body, Kind, Ref
 KindKey = tuple[str, str]
 Key = tuple[str, str]
 
-_HISTORY = 100_000
+_HISTORY = 1_000
+"""Changes of a kind that a watch can be given; it lists again when it has missed more."""
 _FIRST_VERSION = 1000
 
 
@@ -44,7 +45,8 @@ class Store:
         self.lock = RLock()
         self.changed = Condition(self.lock)
         self.version = _FIRST_VERSION
-        self.compacted = 0
+        self._compacted = 0
+        self._dropped: dict[KindKey, int] = {}
         self._objects: dict[KindKey, dict[Key, Body]] = {}
         self._by_uid: dict[str, tuple[KindKey, Key]] = {}
         self._presumed: frozenset[str] = frozenset()
@@ -153,9 +155,13 @@ class Store:
 
     def compact(self) -> None:
         """Forgets all history: a watch from before now gets Gone."""
-        self.compacted = self.version
+        self._compacted = self.version
         self._history.clear()
         self.changed.notify_all()
+
+    def compacted(self, kind: Kind) -> int:
+        """The version from which on all changes of the kind are known."""
+        return max(self._compacted, self._dropped.get(key_of(kind), 0))
 
     def since(self, kind: Kind, version: int) -> tuple[StoreChange, ...]:
         """The changes of a kind after a version that is not compacted."""
@@ -169,7 +175,7 @@ class Store:
     def changes_of(self, kind: Kind, version: int) -> tuple[tuple[Body | None, Body | None], ...] | None:
         """The objects of a kind that have changed since a version, before and after each change; None where that is
         not known any more."""
-        if version < self.compacted:
+        if version < self.compacted(kind):
             return None
         return tuple((change.before, change.after) for change in self.since(kind, version))
 
@@ -206,7 +212,7 @@ class Store:
         history = self._history.setdefault(change.kind, deque())
         history.append(change)
         if len(history) > _HISTORY:
-            self.compacted = max(self.compacted, history.popleft().version)
+            self._dropped[change.kind] = history.popleft().version
         self.changed.notify_all()
         self._observe(change)
 

@@ -96,8 +96,8 @@ class EmbeddedWindow:
 
 
 def require_history(store: Store, kind: Kind, version: int) -> None:
-    if version < store.compacted:
-        raise Gone(kind, f"too old resource version: {version} ({store.compacted})")
+    if version < (oldest := store.compacted(kind)):
+        raise Gone(kind, f"too old resource version: {version} ({oldest})")
 
 
 def _event(change: StoreChange, test: Test) -> WatchEvent | None:
