@@ -78,9 +78,10 @@ def test_the_rounds_and_requests_of_a_node_do_not_depend_on_how_many_there_are(t
     assert few[0] == pytest.approx(many[0], rel=0.05)
     assert few[1] == pytest.approx(many[1], rel=0.05)
     assert many[1] < 400
+    assert many[0] < 60, "rounds are made that would be the one before again"
     beside = (many[2] - few[2]) / (10 - 4) / many[0]
-    assert beside < 130, "a node is looked at while others are upgraded"
-    assert few[2] / 2 < 450_000, "the upgrade of a node takes more work than it did"
+    assert beside < 110, "a node is looked at while others are upgraded"
+    assert few[2] / 2 < 420_000, "the upgrade of a node takes more work than it did"
 
 
 def calls_of_a_rehearsal(nodes: int, work: Path) -> int:
@@ -97,7 +98,7 @@ def test_a_rehearsal_takes_as_much_for_a_node_however_many_there_are(tmp_path: P
     calls_of_a_rehearsal(4, tmp_path / "warm")
     few, some, many = (calls_of_a_rehearsal(nodes, tmp_path) for nodes in (4, 8, 16))
     assert (many - some) / 8 < 1.1 * (some - few) / 4, "a node is looked at while others are upgraded"
-    assert (many - some) / 8 < 940_000, "the upgrade of a node takes more work than it did"
+    assert (many - some) / 8 < 890_000, "the upgrade of a node takes more work than it did"
 
 
 def test_what_all_nodes_wait_for_is_logged_once(tmp_path: Path) -> None:
