@@ -48,6 +48,8 @@ def _seed_late(builder: DecisionBuilder, phase: RenderedPhase) -> None:
     """Gives a node that has joined since the state that the others started from."""
     for item in builder.cache.steps_of(phase).seeding:
         if item.step.initial_node_state and builder.status.has_completed(key_of(item)):
+            if all(map(builder.status.node_states.get, builder.nodes)):
+                continue
             for node in (name for name in builder.nodes if not builder.status.node_states.get(name)):
                 builder.status = builder.status.reset_node(node, item.step.initial_node_state.state)
 

@@ -74,9 +74,10 @@ def _steps(status: PlanStatus) -> dict[str, Any]:
     for phase, because in status.skipped.items():
         steps.setdefault(phase, {})["skipped"] = because
     for (phase, node), records in status.records.items():
-        for step, record in records.items():
-            key = f"{step}/{node}" if node else step
-            steps.setdefault(phase, {}).setdefault("records", {})[key] = record_body(record)
+        if records:
+            bodies = steps.setdefault(phase, {}).setdefault("records", {})
+            for step, record in records.items():
+                bodies[f"{step}/{node}" if node else step] = record_body(record)
     for (phase, node), attempts in status.attempts.items():
         for step, records_before in attempts.items():
             key = f"{step}/{node}" if node else step
