@@ -33,6 +33,7 @@ NO_KEYS: Mapping[str, str] = {
     "kubevirt.io/drain": "a taint that pods tolerate",
     "node-role.kubernetes.io/control-plane": "a taint that pods tolerate",
     "node-role.kubernetes.io/etcd": "a taint that pods tolerate",
+    "node-labeller.kubevirt.io/skip-node": "what a note on a release says to write",
     "node.kubernetes.io/not-ready": "a taint that pods tolerate",
     "node.kubernetes.io/unreachable": "a taint that pods tolerate",
     "node.kubernetes.io/unschedulable": "a taint that pods tolerate",

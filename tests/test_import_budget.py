@@ -111,7 +111,7 @@ def test_few_patterns_are_compiled() -> None:
 
 
 def test_few_modules_are_loaded() -> None:
-    assert 50 < sum(name.partition(".")[0] == "renderer" for name in loaded("render")) <= 118
+    assert 50 < sum(name.partition(".")[0] == "renderer" for name in loaded("render")) <= 119
 
 
 def test_python_looks_for_no_garbage_when_a_command_ends() -> None:
