@@ -136,8 +136,9 @@ def _during(builder: DecisionBuilder, phase: RenderedPhase) -> None:
     if not _is_approved(builder, phase):
         builder.closed.add(phase.phase.name)
     _maintain(builder)
-    builder.waits += changed_by_others(builder, phase)
+    place = len(builder.waits)
     progress = run(builder, phase, Position.DURING)
+    builder.waits[place:place] = changed_by_others(builder, phase)
     if progress is Progress.FAILED:
         fail(builder, phase)
         return

@@ -16,6 +16,7 @@ from reconcile.decide.decision import Action, Apply, Borrow, Return, Wait
 from reconcile.objects import FIELD_MANAGER
 from reconcile.probes.look import ReadFailure
 from reconcile.status.plan import key_of
+from reconcile.status.record import StepState
 from reconcile.status.times import time_text
 from reconcile.values import satisfies
 from renderer.model.manifest_spec import Borrowed, Occasion
@@ -135,14 +136,19 @@ def _goes_back_at_all(item: RenderedStep, occasion: Occasion) -> bool:
 
 
 def changed_by_others(builder: DecisionBuilder, phase: RenderedPhase) -> Iterator[Wait]:
-    """Borrowed fields that somebody else has changed: what they protect is no longer protected."""
+    """Borrowed fields that somebody else has changed: what they protect is no longer protected. A field that this plan
+    is about to set, or gives back now, is recorded before it is written, and another value there is our own doing."""
+    given_back = [loan for action in builder.actions if isinstance(action, Return) for loan in action.settled]
     quantities_of = builder.observation.schemas.quantities_of
     lent = {loan.step for loan in builder.status.loans if loan.returned is None and loan.phase == phase.phase.name}
     places = builder.cache.steps_of(phase).borrowing
     for item in (phase.steps[place] for place in sorted(places[step] for step in lent if step in places)):
+        record = builder.status.record(key_of(item))
+        if record is not None and record.state is StepState.STARTED:
+            continue
         for loan in _open(builder.status.loans, item):
             manifest = next((found for found in item.manifests if found.ref == loan.ref), None)
-            if manifest is None or not isinstance(manifest.spec, Borrowed):
+            if manifest is None or not isinstance(manifest.spec, Borrowed) or loan in given_back:
                 continue
             live, is_quantity = builder.observation.look.get(loan.ref), quantities_of(manifest.body)
             if live is None or isinstance(live, ReadFailure):

@@ -17,6 +17,8 @@ from reconcile.status.times import time_of
 from renderer.model.plan_api import plan_ref
 from renderer.model.ref import Body
 
+_LOOKS_AGAIN = 2
+
 
 class Reconciler:
     """Runs rounds. One plan at a time may be in a round; the caller sees to that."""
@@ -53,7 +55,23 @@ class Reconciler:
         return done
 
     def look(self, name: str) -> Round:
-        """Decides as a round would now. Nothing is written, and nothing is remembered."""
+        """Decides as a round would now. Nothing is written, and nothing is remembered. Looks again where the manager
+        has written the plan meanwhile: what was read after the plan may then be later than the plan says. Where it
+        writes all the time, only what two looks agree on is said to need an operator."""
+        done = self._look(name)
+        for _ in range(_LOOKS_AGAIN):
+            if self._is_as_it_was(done):
+                return done
+            before, done = done, self._look(name)
+        return done if self._is_as_it_was(done) else _in_both(done, before)
+
+    def _is_as_it_was(self, done: Round) -> bool:
+        now = self._deps.source.get(plan_ref(done.name)) if done.plan is not None else None
+        if done.plan is None or isinstance(now, ReadFailure):
+            return True
+        return now is not None and now["metadata"]["resourceVersion"] == done.plan["metadata"]["resourceVersion"]
+
+    def _look(self, name: str) -> Round:
         plan = self._deps.source.get(plan_ref(name))
         if plan is None or isinstance(plan, ReadFailure):
             return Round(name=name, problems=(plan.why,) if plan else ())
@@ -66,6 +84,15 @@ class Reconciler:
         plan = self._deps.source.get(plan_ref(name))
         if plan is not None and not isinstance(plan, ReadFailure):
             PlanRound(self._deps, Memory(), plan).undecided(message)
+
+
+def _in_both(done: Round, before: Round) -> Round:
+    """Without waits that are said to take too long for the first time, of a plan that is written all the time."""
+    if done.decision is None:
+        return done
+    known = {(wait.step, wait.node, wait.text) for wait in (before.decision.waits if before.decision else ())}
+    waits = tuple(wait for wait in done.decision.waits if not wait.slow or (wait.step, wait.node, wait.text) in known)
+    return replace(done, decision=replace(done.decision, waits=waits))
 
 
 def _with_the_managers_wait(plan: Body, done: Round) -> Round:
