@@ -13,16 +13,14 @@ from reconcile.install.installer import delete
 from reconcile.install.rivals import Holder, holder_of
 from reconcile.status.plan_body import outline_of
 from renderer.errors import Problem
-from renderer.model.plan_api import PLAN_API_VERSION
-from renderer.model.ref import Body, Kind, Ref, ref_of
-
-_PLANS = Kind(api_version=PLAN_API_VERSION, kind="UpgradePlan", plural="upgradeplans", namespaced=False)
+from renderer.model.plan_api import PLAN_KIND
+from renderer.model.ref import Body, Ref, ref_of
 
 
 def plans_of(cluster: Cluster) -> tuple[Body, ...]:
     """All UpgradePlans; none where the kind is not served."""
     try:
-        return cluster.list(Selection(kind=_PLANS)).items
+        return cluster.list(Selection(kind=PLAN_KIND)).items
     except NoSuchKind:
         return ()
 
@@ -73,7 +71,7 @@ def stays(plans: Iterable[Body], volumes: Iterable[Body]) -> Iterator[str]:
     """The lines for what is left."""
     names = [str(plan["metadata"]["name"]) for plan in plans]
     held = [str(plan["metadata"]["name"]) for plan in plans if plan["metadata"].get("finalizers")]
-    yield f"stays: CustomResourceDefinition {_PLANS.plural}.{PLAN_API_VERSION.partition('/')[0]}"
+    yield f"stays: CustomResourceDefinition {PLAN_KIND.plural}.{PLAN_KIND.group}"
     yield from (f"stays: UpgradePlan {name}" for name in names)
     yield from (f"stays: {ref_of(body)}, the volume with the collected logs" for body in volumes)
     for name in held:

@@ -15,13 +15,12 @@ from reconcile.loop.logs import Log
 from reconcile.loop.round import Round
 from reconcile.pod_logs.plan_pods import is_collected
 from reconcile.status.plan_body import outline_of
-from renderer.model.plan_api import PLAN_API_VERSION
+from renderer.model.plan_api import PLAN_KIND
 from renderer.model.ref import Body, Kind, Ref
 
 EVERY = 10.0
 """Seconds between two looks at whether the collector is needed."""
 
-PLANS = Kind(api_version=PLAN_API_VERSION, kind="UpgradePlan", plural="upgradeplans", namespaced=False)
 DEPLOYMENT = Kind(api_version="apps/v1", kind="Deployment", plural="deployments", namespaced=True)
 
 
@@ -75,7 +74,7 @@ class CollectorScale:
 
     def _scale(self, cluster: Cluster) -> None:
         if self._replicas is None:
-            listed = {str(plan["metadata"]["name"]): plan for plan in cluster.list(Selection(kind=PLANS)).items}
+            listed = {str(plan["metadata"]["name"]): plan for plan in cluster.list(Selection(kind=PLAN_KIND)).items}
             with self._lock:  # what a round has seen meanwhile is newer
                 self._under_way = {name: self._is_under_way(plan) for name, plan in listed.items()} | self._under_way
         with self._lock:

@@ -9,10 +9,8 @@ from datetime import datetime
 from reconcile.cluster.errors import ClusterError
 from reconcile.cluster.events import EventSeverity, Occurrence, emit
 from reconcile.cluster.protocol import Cluster
-from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
-from renderer.model.ref import Body, Kind, ref_of
-
-PLAN_KIND = Kind(api_version=PLAN_API_VERSION, kind="UpgradePlan", plural="upgradeplans", namespaced=False)
+from renderer.model.plan_api import PLAN_KIND, plan_ref
+from renderer.model.ref import Body, ref_of
 
 Log = Callable[[str], None]
 

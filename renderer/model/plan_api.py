@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from renderer.model.ref import Ref
+from renderer.model.ref import Kind, Ref
 
 GROUP = "management.harvesterhci.io"
 
@@ -14,6 +14,7 @@ PREFIX = f"{GROUP}/"
 
 PLAN_API_VERSION = f"{GROUP}/v1beta1"
 
+PLAN_KIND = Kind(api_version=PLAN_API_VERSION, kind="UpgradePlan", plural="upgradeplans", namespaced=False)
 
 _OLDER_PREFIX = "harvesterhci.io/"
 
