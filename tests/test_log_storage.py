@@ -222,7 +222,7 @@ def test_a_reader_runs_beside_the_collector_with_its_volume_and_no_token() -> No
     spec = body["spec"]
     (container,) = spec["containers"]
     assert container["args"] == ["logs", "--from=/var/log/upgradeplan", "--output=json", "--tail=40", "up"]
-    assert {mount["mountPath"]: mount["readOnly"] for mount in container["volumeMounts"]} == {
+    assert {mount["mountPath"]: mount.get("readOnly", False) for mount in container["volumeMounts"]} == {
         "/tmp": False,
         "/var/log/upgradeplan": True,
     }
@@ -233,6 +233,13 @@ def test_a_reader_runs_beside_the_collector_with_its_volume_and_no_token() -> No
     assert term["labelSelector"]["matchLabels"] == body["metadata"]["labels"]  # without a collector it fits itself
     assert {item["key"] for item in spec["tolerations"]} > {"kubevirt.io/drain"}
     assert body["metadata"]["generateName"] == f"{NAME}-reader-"
+
+
+def test_a_reader_mounts_templates_as_the_collector_does() -> None:
+    (container,) = reader(templates={"values.yaml": "{}"})["spec"]["containers"]
+    mounts = {mount["mountPath"]: mount.get("readOnly", False) for mount in container["volumeMounts"]}
+    assert mounts == {"/tmp": False, "/var/log/upgradeplan": True, "/etc/upgradeplan/templates": True}
+    assert container["args"][3:] == ["--templates=/etc/upgradeplan/templates"]
 
 
 @pytest.mark.parametrize(
@@ -267,7 +274,9 @@ def source_of(*found: Body) -> DirectSource:
 
 def test_a_collector_that_is_wanted_and_does_not_run_is_a_note() -> None:
     scheduled = {"type": "PodScheduled", "status": "False", "message": "pod has unbound PersistentVolumeClaims"}
-    pod = {**reader(), "metadata": {**reader()["metadata"], "name": "c"}, "status": {"conditions": [scheduled]}}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": NAME, "uid": "1", "controller": True}
+    labelled, away = reader()["metadata"], {"conditions": [scheduled]}
+    pod = {**reader(), "metadata": {**labelled, "name": "c", "ownerReferences": [owner]}, "status": away}
     site = CollectorSite()
     source = DirectSource(site.client, template_set().catalog.kinds)
     site.client.patch(DEPLOYMENT, COLLECTOR, {"spec": {"replicas": 0}})
@@ -277,6 +286,8 @@ def test_a_collector_that_is_wanted_and_does_not_run_is_a_note() -> None:
         f"logs are not stored: Deployment harvester-system/{NAME} is not ready: it has no pod; "
         "the upgrade does not wait for it"
     )
+    site.cluster.seed([{**reader(), "metadata": {**labelled, "name": "a-reader"}}])
+    assert "is not ready: it has no pod; " in why_not_stored(source, "harvester-system")
     site.cluster.seed([pod])
     assert "is not ready: pod has unbound PersistentVolumeClaims; " in why_not_stored(source, "harvester-system")
     site.client.patch(DEPLOYMENT, COLLECTOR, {"status": {"readyReplicas": 1}}, subresource="status")

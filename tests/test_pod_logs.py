@@ -16,7 +16,7 @@ from support.installed import installation
 from support.rehearsals import rehearsal_of, template_set
 
 from reconcile.cli.logs import Asked, LogFollower
-from reconcile.cluster.errors import BackendFailed
+from reconcile.cluster.errors import BackendFailed, Throttled
 from reconcile.loop.round import Round
 from reconcile.observe.container_log import POD, LogLine, after
 from reconcile.observe.source import DirectSource
@@ -351,6 +351,36 @@ def test_a_plan_that_has_ended_is_collected_once_more(site: LoggedSite, tmp_path
     asked = len(site.asked)
     collector.collect()
     assert (kept(folder), len(site.asked)) == ({"a": ["one"]}, asked)
+
+
+def test_a_collector_outlives_a_refusal_to_list_plans(site: LoggedSite, tmp_path: Path) -> None:
+    said: list[object] = []
+    folder = LogFolder(path=tmp_path, limit=2**20)
+    collector = LogCollector(
+        site.client, site.source, folder, packaged_redactor(), lambda what, fields: said.append(fields)
+    )
+
+    def look() -> None:
+        raise Throttled("too many requests")
+
+    collector.stop()
+    assert collector.run(look)
+    assert said == [{"why": str(Throttled("too many requests"))}]
+
+
+def test_a_folder_that_cannot_be_used_is_bad_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    config = tmp_path / "config"
+    config.write_text(
+        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+        "contexts: [{name: c, context: {cluster: c, user: c}}]\n"
+        "users: [{name: c, user: {}}]\ncurrent-context: c\n"
+    )
+    monkeypatch.setattr("signal.signal", lambda *_: None)  # the handlers of this process stay
+    assert run(["upgradeplan", "collect-logs", str(tmp_path / "file" / "logs"), "--kubeconfig", str(config)]) == 2
+    assert "logs are not collected" in capsys.readouterr().err
 
 
 # -------------------------------------------------------------------------------------------------------- the folder

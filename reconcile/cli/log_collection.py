@@ -70,8 +70,8 @@ def collect_logs(folder: str, limit: str, plans: str, target: Target) -> ExitCod
     collector = _collector(cluster, catalog, log, folder, (limit, "--limit"), plans)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: collector.stop())
-    collector.run(ListedPlans(DirectSource(cluster, catalog.kinds), collector).look)
-    return ExitCode.YES
+    is_usable = collector.run(ListedPlans(DirectSource(cluster, catalog.kinds), collector).look)
+    return ExitCode.YES if is_usable else ExitCode.BAD_INPUT
 
 
 def collector_of(config: ManagerConfig, folder: str, limit: str, plans: str) -> LogCollector:
@@ -123,7 +123,7 @@ def collected_logs(folder: Path) -> LogFolder:
     return kept
 
 
-def beside(run: Callable[[], None], stop: Callable[[], None]) -> Callable[[], None]:
+def beside(run: Callable[[], object], stop: Callable[[], None]) -> Callable[[], None]:
     """Begins in a thread, and answers how to end it: after what is under way."""
     thread = Thread(target=run, daemon=True)
     thread.start()

@@ -58,7 +58,11 @@ class Asked:
 @click.option("--since", metavar="DURATION", help="Only lines newer than this, such as 10m.")
 @click.option("--tail", type=click.IntRange(min=0), metavar="NUMBER", help="Only the last lines of each log.")
 @click.option(
-    "--from", "folder", type=FOLDER, metavar="FOLDER", help="Print what `run --logs` has collected in FOLDER."
+    "--from",
+    "folder",
+    type=FOLDER,
+    metavar="FOLDER",
+    help="Print what `run --logs` or `collect-logs` has collected in FOLDER.",
 )
 @click.option(
     "--stored", is_flag=True, help="Print what is on the volume of the value logs.storage, by a pod that reads it."

@@ -152,7 +152,7 @@ def _of_file(path: Path, plan: str | None, kept: Kept | None, template_set: Temp
     if document.value.get("kind") == "UpgradePlan":
         return model_of(_with_logs(run_of_plan(document.value, str(path), wall_clock()), kept), template_set)
     if kept is not None:
-        raise click.UsageError("--logs is for a plan or a journal: a report has its logs already")
+        raise click.UsageError("--logs and --stored-logs are for a plan or a journal: a report has its logs already")
     return _report_in(document)
 
 

@@ -41,11 +41,11 @@ def stored_logs(cluster: Cluster, source: Source, namespace: str, words: Sequenc
 
     with _pod(cluster, reader_of(_collector(source, namespace), words)) as ref:
         say([f"reads the volume by {ref}"], sys.stderr)
-        ended = _ended(cluster, ref)
+        ended = _ended(cluster, ref)["status"]
+        if ended["phase"] == "Failed":
+            said = ended.get("message") or _said(_log_of(cluster, ref).decode(errors="replace")) or "it says nothing"
+            raise problem("NoLogs", f"{ref} could not read the volume: {said}", exit_code=ExitCode.CLUSTER)
         text = _log_of(cluster, ref)
-    if ended["status"]["phase"] == "Failed":
-        said = _said(text.decode(errors="replace")) or ended["status"].get("message") or "it says nothing"
-        raise problem("NoLogs", f"{ref} could not read the volume: {said}", exit_code=ExitCode.CLUSTER)
     found = records_of(text)
     if found.missing:
         remedy = "ask for less with --phase, --node, --since or --tail"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from reconcile.objects import condition, items
+from reconcile.objects import condition, controller, items
 from reconcile.observe.source import Source
 from reconcile.pod_logs.plan_pods import NAMESPACE
 from reconcile.probes.look import Group, ReadFailure
@@ -35,7 +35,8 @@ def why_not_stored(source: Source, namespace: str) -> str:
         ready = look_up(body, ("status", "readyReplicas"))
         if body["spec"].get("replicas") and not ready:
             listed = source.list(Group(api_version="v1", kind="Pod", namespace=namespace, labels=COLLECTOR_LABELS))
-            pods = [] if isinstance(listed, ReadFailure) else [pod for pod in listed if not is_ended(pod)]
+            labelled = () if isinstance(listed, ReadFailure) else listed
+            pods = [pod for pod in labelled if controller(pod) and not is_ended(pod)]  # nothing controls a reader
             why = waits_for(pods[0]) if pods else "it has no pod"
             return f"logs are not stored: {ref_of(body)} is not ready: {why}; the upgrade does not wait for it"
     return ""
@@ -90,7 +91,7 @@ def reader_of(deployment: Body, words: Sequence[str]) -> Body:
                     **container,
                     "name": "reader",
                     "args": ["logs", f"--from={folder}", "--output=json", *templates, *words],
-                    "volumeMounts": [{**mount, "readOnly": mount["mountPath"] == folder} for mount in mounts],
+                    "volumeMounts": mounts,
                 }
             ],
         },

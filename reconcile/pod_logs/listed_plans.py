@@ -20,7 +20,7 @@ class ListedPlans:
         self._over: dict[str, bool] = {}
 
     def look(self) -> None:
-        """Raises `Away`."""
+        """Raises `Away` and its like."""
         found = self._source.list(PLANS)
         if isinstance(found, ReadFailure):
             self._collector.say("logs are not collected", found.why)

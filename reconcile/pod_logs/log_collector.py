@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from threading import Event, Lock
 
@@ -60,19 +59,29 @@ class LogCollector:
             else:
                 self._ended.discard(name)
 
-    def run(self, look: Callable[[], None] = lambda: None) -> None:
-        """`look` is called before each pass. There is a last one once it is stopped."""
+    def run(self, look: Callable[[], None] = lambda: None) -> bool:
+        """`look` is called before each pass. There is a last one once it is stopped. False if the folder cannot be
+        used."""
         try:
             self._folder.open()
         except OSError as error:
             self.say("logs are not collected", str(error))
-            return
+            return False
         is_last = False
         while not is_last:
             is_last = self._stopped.wait(EVERY)
-            with suppress(Away):
-                look()
+            self._look(look)
             self.collect()
+        return True
+
+    def _look(self, look: Callable[[], None]) -> None:
+        """A refusal is logged: the API server may answer before the next pass."""
+        try:
+            look()
+        except Away:
+            return
+        except ClusterError as error:
+            self.say("logs are not collected", str(error))
 
     def stop(self) -> None:
         self._stopped.set()
