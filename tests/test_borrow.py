@@ -437,3 +437,11 @@ def test_drift_of_a_quantity_is_another_amount() -> None:
 
 def with_kind(body: Mapping[str, Any]) -> dict[str, Any]:
     return {**body, "apiVersion": "v1", "kind": "Pod"}
+
+
+def test_a_request_is_answered_only_on_the_object_that_had_it() -> None:
+    """It may be taken away meanwhile, and the answer would stay for another one."""
+    spec, live = borrowed({"return": "never"}), with_version(thing({}))
+    answered = plan_take(thing({"a": 1}), spec, live, QUANTITIES, answers=True)
+    assert answered.patch == Patch(merge={"metadata": {"resourceVersion": "7"}, "spec": {"a": 1}})
+    assert plan_take(thing({"a": 1}), spec, live, QUANTITIES).patch == Patch(merge={"spec": {"a": 1}})

@@ -1,7 +1,8 @@
 """Borrows fields: from a partial manifest and the live object to the originals to record and the patch to send. Pure.
 
 The caller records the originals first, then writes. The patch carries the resourceVersion whenever something depends
-on what was read: an original that is to go back, a list that is joined, a figure that is only raised.
+on what was read: an original that is to go back, a list that is joined, a figure that is only raised, a request that is
+answered.
 """
 
 from __future__ import annotations
@@ -41,8 +42,11 @@ class TakePlan:
     left_overs: tuple[Original, ...] = ()
 
 
-def plan_take(body: Body, spec: Borrowed, live: Body | None, is_quantity: IsQuantity) -> TakePlan:
-    """Plans how to bring the live object to what the partial `body` says; `live` is None where it does not exist."""
+def plan_take(
+    body: Body, spec: Borrowed, live: Body | None, is_quantity: IsQuantity, *, answers: bool = False
+) -> TakePlan:
+    """Plans how to bring the live object to what the partial `body` says; `live` is None where it does not exist.
+    `answers`: the object has a request that the fields answer, which must be there still when they are written."""
     if live is None:
         return _absent(body, spec)
     reasons: list[str] = []
@@ -71,7 +75,7 @@ def plan_take(body: Body, spec: Borrowed, live: Body | None, is_quantity: IsQuan
     because = "; ".join(reasons)
     if not assignments:
         return TakePlan(taking=Taking.SATISFIED, because=because)
-    version = str(live["metadata"]["resourceVersion"]) if originals or reads_live(spec) else None
+    version = str(live["metadata"]["resourceVersion"]) if originals or answers or reads_live(spec) else None
     patch = patch_of(assignments, version)
     return TakePlan(
         taking=Taking.TAKE,

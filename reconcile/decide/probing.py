@@ -10,7 +10,7 @@ from typing import Any
 
 from reconcile.decide.builder import DecisionBuilder
 from reconcile.objects import NODE_PLAN_LABEL, Condition, conditions, label, selects
-from reconcile.probes.evaluate import evaluate, group_of, summarize
+from reconcile.probes.evaluate import evaluate, group_of, present_ref, summarize
 from reconcile.probes.look import Group, ProbeContext, ReadFailure
 from reconcile.probes.verdict import ProbeResult, Verdict, gate_verdict
 from reconcile.status.plan import PlanStatus, key_of
@@ -42,6 +42,19 @@ def is_asked_again(builder: DecisionBuilder, item: RenderedStep) -> bool:
     if not step.repeat or step.trigger is None or item.skipped is not None or item.pending:
         return False
     return evaluate(step.trigger.probe, builder.observation.look, scope_of(builder, item)).passed
+
+
+def is_withdrawn(builder: DecisionBuilder, item: RenderedStep, record: StepRecord) -> bool:
+    """True if a repeating step has nothing to answer any more: the object is there, and the request that the step
+    has captured is not. Whoever has asked takes the answer away with the request; one that is given then would be
+    taken for the answer to the next request, in another upgrade, which may have the same value."""
+    trigger = item.step.trigger
+    if not item.step.repeat or trigger is None or trigger.capture not in record.captured:
+        return False
+    look, target = builder.observation.look, trigger.probe.target
+    is_there = isinstance(target, ObjectTarget) and look.get(present_ref(target, look)) is not None
+    verdict = evaluate(trigger.probe, look, scope_of(builder, item))
+    return is_there and verdict.outcome is not ProbeResult.UNKNOWN and verdict.seen is ABSENT
 
 
 def is_reconsidered(status: PlanStatus, item: RenderedStep) -> bool:

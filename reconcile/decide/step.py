@@ -17,6 +17,7 @@ from reconcile.decide.probing import (
     gate_state,
     is_asked_again,
     is_reconsidered,
+    is_withdrawn,
     jobs_are_done,
     note_jobs,
     renamed,
@@ -83,7 +84,7 @@ class _Step:
             return Progress.DONE if self.item.phase in self.builder.status.skipped else Progress.BUSY
         if self.item.pending:
             return self.run.wait_for_inputs(record.started)
-        actions = writes(self.builder, self.item)
+        actions = [] if is_withdrawn(self.builder, self.item, record) else writes(self.builder, self.item)
         if isinstance(actions, str):
             return self.run.wait(actions, since=record.started)
         self._seed()

@@ -38,7 +38,7 @@ def writes(builder: DecisionBuilder, item: RenderedStep) -> list[Action] | str:
         if isinstance(live, ReadFailure):
             return f"{manifest.ref} cannot be read: {live.why}"
         is_quantity = builder.observation.schemas.quantities_of(manifest.body)
-        plan = plan_take(manifest.body, manifest.spec, live, is_quantity)
+        plan = plan_take(manifest.body, manifest.spec, live, is_quantity, answers=item.step.repeat)
         if plan.taking is Taking.WAIT:
             return plan.because
         inherited = [*_lent(builder, manifest, manifest.spec, plan), *evident(builder, manifest, manifest.spec, live)]
