@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from support.installed import installation
 from support.rehearsals import rehearsal_of, template_set
 
-from reconcile.cluster.errors import Away
+from reconcile.cli.stored_logs import stored_logs
+from reconcile.cluster.errors import Away, BackendFailed
+from reconcile.cluster.protocol import Answer, Cluster, Selection
 from reconcile.loop.round import Round
+from reconcile.observe.container_log import POD
 from reconcile.observe.source import DirectSource
 from reconcile.pod_logs.collector_pods import other_collector, reader_of, waits_for, why_not_stored
 from reconcile.pod_logs.collector_scale import DEPLOYMENT, CollectorScale
@@ -22,7 +26,8 @@ from reconcile.pod_logs.plan_pods import COLLECT_LOGS
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.simulator.apiserver.seeding import namespace
-from renderer.model.ref import Body, Ref
+from renderer.errors import Problems
+from renderer.model.ref import Body, Kind, Ref, ref_of
 from renderer.redaction import packaged_redactor
 
 NAME = "harvester-upgrade-manager-log-collector"
@@ -265,6 +270,45 @@ def test_a_reader_that_does_not_run_says_why(status: Mapping[str, Any], expected
 
 
 # ------------------------------------------------------------------------------------------------------- the commands
+
+
+class FailingPods:
+    """A cluster that names pods, whose pods have failed at once."""
+
+    def __init__(self, client: Cluster, status: Mapping[str, str]) -> None:
+        self._client, self._status = client, status
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def create(self, kind: Kind, body: Body) -> Answer:
+        metadata = {**body["metadata"], "name": f"{body['metadata']['generateName']}x"}
+        made = ref_of(self._client.create(kind, {**body, "metadata": metadata}).body)
+        failed = {"status": {"phase": "Failed", **self._status}}
+        return self._client.patch(kind, made, failed, subresource="status")
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ({"message": "the node was low on resource"}, "the node was low on resource"),
+        ({}, "logs contains no collected logs"),
+    ],
+)
+def test_a_reader_that_fails_says_why_and_is_removed(status: Mapping[str, str], expected: str) -> None:
+    """One that was evicted before it ran has no log to say it."""
+    site = CollectorSite()
+
+    def log(ref: Ref, path: str, query: Mapping[str, str]) -> bytes:
+        if status:
+            raise BackendFailed(ref, "log", 400, "container is waiting to start")
+        return json.dumps({"problems": [{"message": "logs contains no collected logs"}]}).encode()
+
+    site.cluster.backends.serve_read("Pod", "log", log)
+    source = DirectSource(site.client, template_set().catalog.kinds)
+    with pytest.raises(Problems, match=f"could not read the volume: {expected}"):
+        stored_logs(cast(Cluster, FailingPods(site.client, status)), source, "harvester-system", [])
+    assert not site.client.list(Selection(kind=POD)).items
 
 
 def source_of(*found: Body) -> DirectSource:
