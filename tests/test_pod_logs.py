@@ -188,6 +188,19 @@ def test_each_line_is_kept_once_and_secrets_are_hidden(site: LoggedSite, tmp_pat
     assert site.asked[-1]["sinceTime"] == "2026-01-01T00:00:02Z"
 
 
+def test_a_line_of_several_parts_has_one_time(site: LoggedSite, tmp_path: Path) -> None:
+    """As a progress bar prints it; the kubelet writes a time at its beginning alone."""
+    site.ours("a")
+    site.printed["a", "main"] = [line(1, "one")]
+    folder = LogFolder(path=tmp_path, limit=2**20)
+    collector = site.collector(folder)
+    collector.collect()
+    site.printed["a", "main"] += [line(2, "10 %\r20 %"), line(3, ""), line(4, "done\r")]
+    collector.collect()
+    collector.collect()
+    assert kept(folder) == {"a": ["one", "10 %", "20 %", "", "done"]}
+
+
 def test_a_collector_that_starts_again_goes_on_where_the_other_was(site: LoggedSite, tmp_path: Path) -> None:
     site.ours("a")
     site.printed["a", "main"] = [line(1, "one")]

@@ -78,9 +78,12 @@ def _read(cluster: Cluster, pod: Ref, container: str, query: Mapping[str, str], 
 def _lines(content: bytes, limit: int) -> Iterator[LogLine]:
     """A last line that the limit has cut has no end, and is left for the next time, unless it is all there is."""
     whole = content if len(content) < limit else content[: content.rfind(b"\n") + 1] or content
-    for text in whole.decode(errors="replace").splitlines():
+    for line in whole.removesuffix(b"\n").split(b"\n") if whole else ():
+        text = line.decode(errors="replace")
         time, _, rest = text.partition(" ")
-        yield LogLine(time=time, text=rest) if is_time(time) else LogLine(time="", text=text)
+        known, said = (time, rest) if is_time(time) else ("", text)
+        for part in said.splitlines() or [""]:  # a progress bar is one line for the kubelet, with one time
+            yield LogLine(time=known, text=part)
 
 
 def is_time(text: str) -> bool:
