@@ -534,6 +534,8 @@ def test_a_report_has_what_was_collected_of_a_pod_that_is_gone(
         (("--since", "soon"), "--since: 'soon' is not a duration"),
         (("--since", "0s"), "--since: '0s' is not a duration"),
         (("--from", ".", "--phase", "NodeUpgrad"), "--phase: there is no phase NodeUpgrad; did you mean"),
+        (("--from", ".", "--follow"), "--from is for a folder, and cannot be combined"),
+        (("--from", ".", "--stored"), "--from is for a folder, and cannot be combined"),
     ],
 )
 def test_wrong_words_are_refused(words: tuple[str, ...], expected: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,7 +40,7 @@ def stored_logs(cluster: Cluster, source: Source, namespace: str, words: Sequenc
     from reconcile.pod_logs.log_record import records_of
 
     with _pod(cluster, reader_of(_collector(source, namespace), words)) as ref:
-        say([f"reads the volume by {ref}"], sys.stderr)
+        say([f"{ref} reads the volume"], sys.stderr)
         ended = _ended(cluster, ref)["status"]
         if ended["phase"] == "Failed":
             said = ended.get("message") or _said(_log_of(cluster, ref).decode(errors="replace")) or "it says nothing"

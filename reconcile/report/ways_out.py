@@ -96,7 +96,7 @@ def _of_failed(name: str, status: PlanStatus, phase: RenderedPhase, *, taken_bac
 def _made_by_others(phase: RenderedPhase, steps: Sequence[str]) -> Iterator[Ref]:
     """The objects that these steps only look at: those that make something get it under a new name."""
     for step in phase.steps:
-        if step.step.name in steps and not any(not manifest.borrowed for manifest in step.manifests):
+        if step.step.name in steps and all(manifest.borrowed for manifest in step.manifests):
             targets = (gate.probe.target for gate in step.step.gates)
             yield from (target.ref for target in targets if isinstance(target, ObjectTarget))
 
