@@ -132,7 +132,9 @@ def test_a_failed_plan_is_the_answer_no(site: CommandSite) -> None:
     with site.started("apply", "--plan", PLAN, "--yes") as process:
         site.charts_are_let_go()
         out, _ = process.communicate(timeout=PATIENCE)
-        assert (process.returncode, out.splitlines()[-1]) == (1, f"{PLAN}: Failed")
+    why = "failed before this manager took over"
+    assert out.endswith(f"\n{PLAN}: Failed: {why}\n  next: upgradeplan explain {PLAN}\n")
+    assert process.returncode == 1
 
 
 def led_by_somebody(site: CommandSite) -> None:
@@ -172,7 +174,8 @@ def test_the_plan_that_another_loop_runs_is_followed_to_its_end(site: CommandSit
         assert any(line.endswith(" ImagePreloading\n") for line in lines)
         ended = {"type": "Progressing", "status": "False", "reason": phase, "message": ""}
         site.stands(currentPhase=phase, conditions=[{**ended, "lastTransitionTime": "2026-01-01T00:00:00Z"}])
-        assert [*lines][-1] == f"{PLAN}: {phase}\n"
+        last = [f"{PLAN}: {phase}\n", *([f"  next: upgradeplan explain {PLAN}\n"] if phase == "Failed" else [])]
+        assert [*lines][-len(last) :] == last
         assert process.wait() == status
 
 

@@ -23,7 +23,7 @@ from reconcile.cli.connect import Connection, dial_of
 from reconcile.observe.fetching import fetch_all, in_time
 from reconcile.observe.patience import Patience
 from reconcile.observe.readings import Readings
-from reconcile.probes.look import CERTIFICATES
+from reconcile.probes.look import CERTIFICATES, HOSTS
 from reconcile.report.plans_of_clusters import ClusterPlans, plans_of_clusters, table_of_clusters
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
@@ -191,6 +191,7 @@ def test_all_who_are_silent_share_the_same_time(silent: str) -> None:
 
     began = time.monotonic()
     certificates = readings.read(CERTIFICATES, slices)
+    hosts = readings.read(HOSTS, [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}])
     wanted = Fetch(name="x", namespace="n", service="s", port=80, path="/x", read_as=FetchAs.LINES)
     fetched = fetch_all([wanted], in_time(never, patience))
     took = time.monotonic() - began
@@ -200,6 +201,7 @@ def test_all_who_are_silent_share_the_same_time(silent: str) -> None:
     assert why["127.0.0.1"] == "no answer within 0.5 s"
     assert "refused" in str(why["localhost"])
     assert "no answer within 0.5 s" in fetched.missing["x"].why
+    assert "it has not been checked" in getattr(hosts["n1"], "why", ""), "the API server has that, and it answers"
 
 
 def test_a_folder_of_kubeconfigs_names_clusters_by_its_files(shell: Shell, server: str, tmp_path: Path) -> None:

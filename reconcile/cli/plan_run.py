@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from reconcile.loop.manager import Manager
     from reconcile.loop.reconciler import Reconciler
     from reconcile.loop.round import Round
+    from reconcile.status.plan import PlanStatus
 
 _ENDED_BY_SIGNAL = 128
 """Shells add the signal's number, as for a program that a signal ended."""
@@ -28,7 +29,7 @@ class PlanRun:
         self._onlooker = onlooker
         self._screen = screen
         self._stop: Callable[[], None] = lambda: None
-        self._ended: str | None = None
+        self._ended: tuple[str, str] | None = None
         self._signal: int | None = None
 
     def run(self, manager: Manager) -> None:
@@ -40,11 +41,16 @@ class PlanRun:
 
     def report(self) -> int:
         """Prints how it ended, and answers the exit status."""
+        from reconcile.status.plan import FAILED, SUCCEEDED
+
         if self._ended is None:
             say([f"stopped; to continue, run: upgradeplan apply --plan {self._plan}"])
             return ExitCode.NO if self._signal is None else _ENDED_BY_SIGNAL + self._signal
-        say([f"{self._plan}: {self._ended or 'gone'}"])
-        return ExitCode.YES if self._ended == "Succeeded" else ExitCode.NO
+        phase, why = self._ended
+        say([": ".join(filter(None, (self._plan, phase, why)))])
+        if phase == FAILED:
+            say([f"  next: upgradeplan explain {self._plan}"])
+        return ExitCode.YES if phase == SUCCEEDED else ExitCode.NO
 
     def log(self, what: str, fields: Mapping[str, object]) -> None:
         """Shows what rounds do not: that the API server is away or refuses, or that another loop leads."""
@@ -58,7 +64,7 @@ class PlanRun:
             return
         _show(done, self._screen)
         if done.over:
-            self._end(done.decision.status.phase if done.decision else "")
+            self._end(done.decision.status if done.decision else None)
 
     def on_standby(self) -> None:
         """Follows a plan that another loop runs, until it has ended or is gone."""
@@ -73,10 +79,12 @@ class PlanRun:
         if done.plan is not None:
             _show(done, self._screen)
         if done.is_at_its_end:
-            self._end(status_of(done.plan).phase if done.plan else "")
+            self._end(status_of(done.plan) if done.plan else None)
 
-    def _end(self, phase: str) -> None:
-        self._ended = phase
+    def _end(self, status: PlanStatus | None) -> None:
+        """How the plan ended, and why; it is gone if it has no status any more."""
+        said = (status.condition("Progressing") or {}).get("message", "") if status else ""
+        self._ended = (status.phase, said) if status else ("gone", "")
         self._stop()
 
     def _on_signal(self, number: int, _: object) -> None:

@@ -40,12 +40,14 @@ class Access:
 class ReadingSource:
     """`what` names one answer in messages, before its name. `asks` says how to ask, by the name of each answer, which
     is kept for as long as it is `fresh`: a disk does not fill within a round. `dialled`: addresses of servers are
-    asked and not the API server, whose client has limits of its own."""
+    asked and not the API server, whose client has limits of its own. `stored`: objects of the API server have the
+    answers, so that nobody else is waited for."""
 
     what: str
     asks: Callable[[Access, Iterable[Body]], Mapping[str, Callable[[], Answer]]]
     fresh: timedelta = timedelta(seconds=60)
     dialled: bool = False
+    stored: bool = False
 
 
 READERS: Mapping[Reading, ReadingSource] = {
@@ -62,6 +64,7 @@ READERS: Mapping[Reading, ReadingSource] = {
         what="host of",
         asks=lambda access, nodes: hosts_of(access.cluster, access.kinds, nodes),
         fresh=timedelta(seconds=9),  # somebody may have looked again
+        stored=True,
     ),
 }
 
@@ -96,7 +99,7 @@ class Readings:
         """One answer for each that the objects of the reading's group name."""
         reader = next(reader for row, reader in READERS.items() if row.includes(reading))
         asks = reader.asks(self._access, bodies)
-        if reader.dialled or self._patience is not None:
+        if reader.dialled or (self._patience is not None and not reader.stored):
             return self._in_time(reading, reader, asks)
         if len(asks) == 1:
             return {name: self._answer(reading.name, name, ask, reader.fresh) for name, ask in asks.items()}

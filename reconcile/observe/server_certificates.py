@@ -44,7 +44,7 @@ def _ask(dial: Dial, address: str, port: int) -> Mapping[str, Any] | ReadFailure
     try:
         end = dial(address, port)
     except OSError as error:
-        return ReadFailure(why=str(error) or type(error).__name__)
+        return ReadFailure(why=error.strerror or str(error) or type(error).__name__)
     return {"notAfter": time_text(end)} if end else {}
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
-from reconcile.probes.look import Answer, Group, Look, ReadFailure, Reading
+from reconcile.probes.look import NOT_READ, Answer, Group, Look, ReadFailure, Reading
 from renderer.model.ref import Body, Ref
 
 _T = TypeVar("_T")
@@ -28,9 +29,19 @@ class NotingFailures:
         return self._noted(self._look.list(group))
 
     def reading(self, reading: Reading, name: str) -> Answer:
-        return self._noted(self._look.reading(reading, name))
+        answer = self._look.reading(reading, name)
+        if isinstance(answer, ReadFailure):
+            self._noted(_named(answer, reading, name))
+        return answer
 
     def _noted(self, answer: _T) -> _T:
         if isinstance(answer, ReadFailure):
             self._failures[answer] = None
         return answer
+
+
+def _named(failure: ReadFailure, reading: Reading, name: str) -> ReadFailure:
+    """What a server or a network says does not name what was asked."""
+    if failure is NOT_READ or name in failure.why:
+        return failure
+    return replace(failure, why=f"{reading.name} reading of {name}: {failure.why}")
