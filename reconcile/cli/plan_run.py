@@ -82,7 +82,7 @@ class PlanRun:
             self._end(status_of(done.plan) if done.plan else None)
 
     def _end(self, status: PlanStatus | None) -> None:
-        """How the plan ended, and why; it is gone if it has no status any more."""
+        """Notes how the plan ended, and why; it is gone if it has no status any more."""
         said = (status.condition("Progressing") or {}).get("message", "") if status else ""
         self._ended = (status.phase, said) if status else ("gone", "")
         self._stop()

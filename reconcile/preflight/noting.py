@@ -41,7 +41,7 @@ class NotingFailures:
 
 
 def _named(failure: ReadFailure, reading: Reading, name: str) -> ReadFailure:
-    """What a server or a network says does not name what was asked."""
+    """Names what was asked: what a server or a network says does not."""
     if failure is NOT_READ or name in failure.why:
         return failure
     return replace(failure, why=f"{reading.name} reading of {name}: {failure.why}")
