@@ -536,10 +536,25 @@ def test_a_report_has_what_was_collected_of_a_pod_that_is_gone(
         (("--from", ".", "--phase", "NodeUpgrad"), "--phase: there is no phase NodeUpgrad; did you mean"),
         (("--from", ".", "--follow"), "--from is for a folder, and cannot be combined"),
         (("--from", ".", "--stored"), "--from is for a folder, and cannot be combined"),
+        (("--namespace", "upgrades"), "--namespace is where the volume of collected logs is, and needs --stored"),
     ],
 )
 def test_wrong_words_are_refused(words: tuple[str, ...], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["upgradeplan", "logs", *words]) == 2
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("run", "--logs-plans", "annotated"), "--logs-plans says whose logs are collected, and needs --logs or"),
+        (("report", "--namespace", "upgrades"), "--namespace is where the volume of collected logs is, and needs"),
+    ],
+)
+def test_nothing_about_logs_is_accepted_that_does_nothing(
+    words: tuple[str, ...], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["upgradeplan", *words]) == 2
     assert expected in capsys.readouterr().err
 
 

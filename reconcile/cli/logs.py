@@ -16,7 +16,7 @@ import click
 from reconcile.cli.candidates import node_names, plan_names
 from reconcile.cli.connect import Target, cluster_options, template_set_of, wall_clock
 from reconcile.cli.log_collection import collected_logs
-from reconcile.cli.stored_logs import namespace_option, stored_logs
+from reconcile.cli.stored_logs import namespace_option, refuse_namespace_unless, stored_logs
 from renderer.cli.answer import Model, output_option, pass_on, plain, redactor, say
 from renderer.cli.candidates import phase_names
 from renderer.cli.input_options import FOLDER
@@ -101,6 +101,7 @@ def logs(
     from reconcile.cli.parts import parts_of, plan_named
     from reconcile.pod_logs.collector_pods import other_collector
 
+    refuse_namespace_unless(stored, "--stored")
     asked = Asked(node=node, start=_start_of(since), tail=tail, output=output)
     if folder is not None:
         if stored or follow:

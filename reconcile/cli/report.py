@@ -13,7 +13,7 @@ import click
 from reconcile.cli.candidates import plan_names
 from reconcile.cli.connect import Target, cluster_options, connect_to, template_set_of, wall_clock
 from reconcile.cli.log_collection import collected_logs
-from reconcile.cli.stored_logs import namespace_option
+from reconcile.cli.stored_logs import namespace_option, refuse_namespace_unless
 from reconcile.cli.subjects import is_file
 from renderer.cli.answer import Model, json_text, pass_on, redactor
 from renderer.cli.candidates import or_files
@@ -82,6 +82,7 @@ def report(
     does; or an UpgradePlan. Otherwise the cluster is asked. The page is one self-contained file.
     Secrets are hidden. Exits 0 however the upgrade went.
     """
+    refuse_namespace_unless(stored_logs, "--stored-logs")
     if stored_logs and logs is not None:
         raise click.UsageError("--logs and --stored-logs name the logs in two ways")
     template_set = template_set_of(target.templates)

@@ -169,6 +169,8 @@ def run(
     digests that are approved. UPGRADEPLAN_IMAGE, the value managerImage, is not.
     ENABLE_WEBHOOKS=false serves no webhook.
     """
+    if logs_plans != ALL and logs_folder is None and not logs_collector:
+        raise click.UsageError("--logs-plans says whose logs are collected, and needs --logs or --logs-collector")
     gc.set_threshold(GARBAGE)
     metrics = _metrics() if metrics_address else None
     connection = connect_to(target, _meter(metrics) if metrics else None)

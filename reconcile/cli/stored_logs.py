@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from renderer.cli.answer import say
 from renderer.errors import ExitCode, problem
@@ -31,6 +32,13 @@ namespace_option = click.option(
     metavar="NAME",
     help="The namespace of the manager, where the volume of collected logs is.",
 )
+
+
+def refuse_namespace_unless(stored: bool, option: str) -> None:
+    """Refuses `--namespace` where nothing is read from the volume. Raises `click.UsageError`."""
+    source = click.get_current_context().get_parameter_source("namespace")
+    if source is ParameterSource.COMMANDLINE and not stored:
+        raise click.UsageError(f"--namespace is where the volume of collected logs is, and needs {option}")
 
 
 def stored_logs(cluster: Cluster, source: Source, namespace: str, words: Sequence[str]) -> LogRecords:
