@@ -261,3 +261,19 @@ def test_an_address_that_nobody_answers_at_holds_nothing_up() -> None:
     late = [answer for answer in answers.values() if isinstance(answer, ReadFailure)]
     assert len(late) == len(answers) - 1 == 21
     assert {answer.why for answer in late} == {"no answer within 0.2 s"}
+
+
+def test_nodes_that_wait_for_the_same_are_one_line_where_there_is_no_room() -> None:
+    """Twenty nodes whose turn has not come: what the one under way waits for stays in sight."""
+    same = [
+        wait("waiting for Rancher", 50 - n, step=f"NodeUpgrade/PreDrain/n{n}", node=f"n{n}", slow=True, limit=7200)
+        for n in range(2, 21)
+    ]
+    now = wait("Job j: not complete", 55, step="NodeUpgrade/PreDrain/n1", node="n1")
+    model = {**crowded(), "waits": [now, *same], "borrowed": []}
+    shown = [line.text for line in progress_view(model, SCREEN) if "waits for" in line.text]
+    assert shown == [
+        "  waits for NodeUpgrade/PreDrain/n1: Job j: not complete (for 5m)",
+        "  waits for NodeUpgrade/PreDrain: 19 nodes: waiting for Rancher (for 30m), longer than 2h",
+    ]
+    assert len([line for line in progress_lines(model) if "waits for" in line]) == 20

@@ -211,10 +211,34 @@ def _duration(phase: Model, at: str) -> str:
 
 def _wait_section(model: Model) -> Section:
     lines = tuple(_waits(model))
-    heavy = tuple(line for line in lines if line.weight >= 5)
-    left = len(model["waits"]) - len([line for line in heavy if line.weight >= 6])
-    short = (*heavy, _counted(f"  waits for {left} other things")) if left > 0 and heavy else None
+    shared = {**model, "waits": list(_shared(model["waits"]))}
+    heavy = tuple(line for line in _waits(shared) if line.weight >= 5)
+    left = len(shared["waits"]) - len([line for line in heavy if line.weight >= 6])
+    short = (*heavy, _counted(f"  waits for {left} other things")) if left > 0 and heavy else heavy
     return Section(whole=lines, short=short if short and len(short) < len(lines) else None, order=4)
+
+
+def _shared(waits: Iterable[Model]) -> Iterator[Model]:
+    """What several nodes wait for as one wait, since the first of them began it; a check names its own node."""
+    alike: dict[object, list[Model]] = {}
+    for number, wait in enumerate(waits):
+        is_of_node = wait["node"] and "check" not in wait
+        step = str(wait["step"]).removesuffix(f"/{wait['node']}")
+        key = (step, wait["text"], wait["slow"], wait["unknown"], wait["limit"]) if is_of_node else number
+        alike.setdefault(key, []).append(wait)
+    for first, *others in alike.values():
+        if not others:
+            yield first
+            continue
+        step = str(first["step"]).removesuffix(f"/{first['node']}")
+        since = min(wait["since"] for wait in (first, *others))
+        yield {
+            **first,
+            "step": step,
+            "text": f"{len(others) + 1} nodes: {first['text']}",
+            "summary": "",
+            "since": since,
+        }
 
 
 def _waits(model: Model) -> Iterator[ShownLine]:
