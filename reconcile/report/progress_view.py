@@ -219,7 +219,7 @@ def _wait_section(model: Model) -> Section:
 
 
 def _shared(waits: Iterable[Model]) -> Iterator[Model]:
-    """What several nodes wait for as one wait, since the first of them began it; a check names its own node."""
+    """Joins what several nodes wait for alike, since the first of them began it; a check names its own node."""
     alike: dict[object, list[Model]] = {}
     for number, wait in enumerate(waits):
         is_of_node = wait["node"] and "check" not in wait
