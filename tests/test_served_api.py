@@ -283,11 +283,13 @@ def test_the_loop_is_not_ready_and_writes_nothing_until_the_remedy_is_carried_ou
 
 
 def _commands_name_the_remedy(plane: ControlPlane, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`apply` begins nothing that it could not record, and `status` does not lead to it."""
+    """`apply` begins nothing that it could not record, and `status` and `explain` lead to the remedy."""
     remedy, to_plane = REMEDY.partition(": ")[2], ("--kubeconfig", str(plane.kubeconfig))
     assert run(["upgradeplan", "apply", "--plan", name, "--yes", *to_plane]) == 3
     assert remedy in capsys.readouterr().err
     assert run(["upgradeplan", "status", name, *to_plane]) == 1
+    assert f"next: {remedy}" in capsys.readouterr().out
+    assert run(["upgradeplan", "explain", name, *to_plane]) == 0
     assert f"next: {remedy}" in capsys.readouterr().out
 
 

@@ -61,6 +61,8 @@ def explain(
         return ExitCode.CLUSTER
     if idle := nobody_works(parts, model["phase"], plan):
         model["problems"].append(idle.why)
+        if not model["causes"]:
+            model["next"] = idle.command
     answer(EXPLAIN_REPORT, model, output, explanation_lines)
     if support_bundle:
         offer_bundle(parts.cluster, plan, model["message"], yes=yes)
