@@ -8,8 +8,8 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from controlplane import waiting
 from controlplane.cluster import ControlPlane
-from controlplane.waiting import PATIENCE
 from support.real_upgrade import KINDS, PLAN, RealUpgrade, process, run_once, site
 from support.rehearsals import inputs_of
 
@@ -43,9 +43,9 @@ def until(
     )
     worker = Thread(target=manager.run, daemon=True)
     worker.start()
-    worker.join(timeout=PATIENCE)
+    worker.join(timeout=waiting.PATIENCE)
     manager.stop()
-    worker.join(timeout=PATIENCE)
+    worker.join(timeout=waiting.PATIENCE)
     plan = place.plan()
     assert reached(plan), plan and plan.get("status")
     return plan
@@ -97,7 +97,7 @@ def taken_back(place: RealUpgrade) -> None:
     annotate(place, f"{PREFIX}allow-deletion", "true")
     place.admin.delete(PLAN, plan_ref(place.name))
     assert until(place, lambda plan: plan is None) is None
-    assert left_of(place) == []
+    waiting.until("the garbage collector has taken the pods", lambda: not left_of(place))
 
 
 def mended(place: RealUpgrade) -> None:

@@ -47,9 +47,10 @@ class PlanRun:
             say([f"stopped; to continue, run: upgradeplan apply --plan {self._plan}"])
             return ExitCode.NO if self._signal is None else _ENDED_BY_SIGNAL + self._signal
         phase, why = self._ended
-        say([": ".join(filter(None, (self._plan, phase, why)))])
         if phase == FAILED:
-            say([f"  next: upgradeplan explain {self._plan}"])
+            say([": ".join(filter(None, (self._plan, phase, why))), f"  next: upgradeplan explain {self._plan}"])
+        else:
+            say([f"{self._plan}: {phase}"])
         return ExitCode.YES if phase == SUCCEEDED else ExitCode.NO
 
     def log(self, what: str, fields: Mapping[str, object]) -> None:

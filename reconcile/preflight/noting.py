@@ -41,7 +41,7 @@ class NotingFailures:
 
 
 def _named(failure: ReadFailure, reading: Reading, name: str) -> ReadFailure:
-    """Names what was asked: what a server or a network says does not."""
-    if failure is NOT_READ or name in failure.why:
+    """Names what was asked: what a server or a network says does not. Files lack a kind of reading whole."""
+    if failure is NOT_READ or failure.out_of_reach or name in failure.why:
         return failure
     return replace(failure, why=f"{reading.name} reading of {name}: {failure.why}")
