@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from reconcile.borrow.loan import Loan
@@ -28,6 +29,8 @@ STEP_WARNING = "StepWarning"
 """The reason of an event about what a step lets pass, or leaves undone."""
 RECHECK = 10.0
 """Seconds until a wait is checked again without an event: not everything is watched."""
+
+_TEXT = attrgetter("text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,15 +204,20 @@ class DecisionBuilder:
     def decision(self, before: PlanStatus) -> Decision:
         self.status = replace(self.status, waiting=self.recorded_waits)
         again = self.status != before or bool(self.actions)
-        texts = {wait.text: self.cache.texts.get(wait.text) or self._redact(wait.text) for wait in self.waits}
+        texts = {
+            text: self.cache.texts.get(text) or self._redact(text) for text in dict.fromkeys(map(_TEXT, self.waits))
+        }
         self.cache.texts = texts
+        redacted = {text: shown for text, shown in texts.items() if shown != text}
         return Decision(
             status=self.status,
             actions=tuple(self.actions),
             events=tuple(replace(event, message=self._redact(event.message)) for event in self.events),
             waits=tuple(
-                wait if (text := texts[wait.text]) == wait.text else replace(wait, text=text) for wait in self.waits
-            ),
+                replace(wait, text=redacted[wait.text]) if wait.text in redacted else wait for wait in self.waits
+            )
+            if redacted
+            else tuple(self.waits),
             recheck=RECHECK if self.waits else None,
             again=again,
             passes=self.passes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.check_gate import BLOCKED
@@ -12,6 +13,8 @@ from reconcile.status.times import span_text, time_text
 
 WAITING_LONG = "WaitingLong"
 """The reason of Degraded where somebody has to act, or something takes longer than usual."""
+
+_SAYS = attrgetter("summary", "text")
 
 
 def set_progressing(builder: DecisionBuilder) -> None:
@@ -28,8 +31,9 @@ def set_progressing(builder: DecisionBuilder) -> None:
 
 
 def first_waits(builder: DecisionBuilder) -> str:
-    """The first of what the plan waits for."""
-    return "; ".join([*dict.fromkeys(wait.words for wait in builder.waits)][:3])
+    """The first of what the plan waits for. Many nodes wait for the same."""
+    distinct = dict(zip(map(_SAYS, builder.waits), builder.waits, strict=True))
+    return "; ".join([*dict.fromkeys(wait.words for wait in distinct.values())][:3])
 
 
 def set_degraded(builder: DecisionBuilder) -> bool:

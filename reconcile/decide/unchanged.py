@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
+from itertools import chain, filterfalse, takewhile
 from math import inf
+from operator import attrgetter
 from typing import Any
 
 from reconcile.borrow.loan import Loan
@@ -25,15 +28,15 @@ from reconcile.probes.look import Look, Need
 from reconcile.status.plan import PlanStatus
 from renderer.model.sharing import SameObject
 
+_WAITS, _PROGRESS, _REACHED = map(attrgetter, ("waits", "progress", "reached"))
+_CHECK, _LIMIT = attrgetter("check"), attrgetter("counted", "limit", "slow")
 _Common = tuple[tuple[Any, ...], Mapping[str, tuple[Loan, ...]]]
 """(inputs, loans by node)."""
 
 
 def decides_the_same(then: Observation, now: Observation, decision: Decision, cache: DecisionCache) -> bool:
     """True if a decision that did nothing is the same for another observation that has the same objects."""
-    waits = (
-        (wait.counted, wait.limit, wait.slow) for wait in decision.waits if wait.counted and wait.limit is not None
-    )
+    waits = ((since, limit, slow) for since, limit, slow in _limits(decision) if since and limit is not None)
     return (
         not (decision.again or decision.events)
         and now.plan is then.plan
@@ -52,13 +55,18 @@ def steady_for(observation: Observation, decision: Decision, cache: DecisionCach
         or decision.passes != observation.passes
         or observation.errors
         or observation.fetch_failures
-        or any(wait.check is not None for wait in decision.waits)  # a check judges by the time as well
+        or any(map(_CHECK, decision.waits))  # a check judges by the time as well
     )
     if may_differ:
         return None
-    limits = (*cache.timed, *((wait.counted, wait.limit, wait.slow) for wait in decision.waits))
+    limits = _limits(decision).union(cache.timed)
     ahead = {(since, limit) for since, limit, past in limits if since and limit is not None and not past}
     return min((limit - observation.attended(since) for since, limit in ahead), default=inf)
+
+
+def _limits(decision: Decision) -> set[tuple[datetime | None, int | None, bool]]:
+    """From when the limits of its waits count, and whether they are exceeded; those of many nodes are the same."""
+    return set(map(_LIMIT, decision.waits))
 
 
 def _reported(observation: Observation) -> tuple[Any, ...]:
@@ -91,6 +99,7 @@ class UnchangedNodes:
         self._phase = phase
         self._quiet = builder.cache.quiet_of(phase, stretch)
         self._status: PlanStatus | None = None
+        self._is_dated = False
         self._common: tuple[Any, ...] = ()
         self._loans: Mapping[str, tuple[Loan, ...]] = {}
 
@@ -102,25 +111,24 @@ class UnchangedNodes:
         quiet, builder, found = self._quiet, self._builder, list[Progress]()
         self._look_at(builder.status)
         quiet.drop_changed(builder.observation.look)
-        is_dated, waits = False, builder.waits
-        for node, kept in zip(
-            of_node, map(quiet.nodes.get, of_node), strict=True
-        ):  # each is asked for when it is its turn
-            if kept is None:
-                steps = of_node[node]
-                found.append(self._unless_unchanged(node, steps, partial(decided, steps)))
-                if builder.status is not self._status:
-                    self._look_at(builder.status)
-                continue
-            found.append(kept.reached)
-            if kept.waits:
-                if not is_dated:  # not before: what counts may have moved for a node before this one
-                    quiet.date(builder)
-                    is_dated = True
-                waits += kept.waits
-            if kept.progress and not builder.progress:
-                builder.progress = kept.progress
+        names = iter(of_node)
+        for node in filterfalse(quiet.nodes.__contains__, of_node):  # each is asked for when it is its turn
+            found.extend(self._take_over(takewhile(node.__ne__, names)))
+            found.append(self._unless_unchanged(node, of_node[node], partial(decided, of_node[node])))
+            if builder.status is not self._status:
+                self._look_at(builder.status)
+        found.extend(self._take_over(names))
         return found
+
+    def _take_over(self, nodes: Iterable[str]) -> Iterable[Progress]:
+        """Takes over what quiet nodes wait for; returns what each of them has come to."""
+        builder, kept = self._builder, tuple(map(self._quiet.nodes.__getitem__, nodes))
+        if not self._is_dated and any(map(_WAITS, kept)):  # not before: what counts may move for a node before these
+            self._quiet.date(builder)
+            self._is_dated = True
+        builder.waits.extend(chain.from_iterable(map(_WAITS, kept)))
+        builder.progress = builder.progress or next(filter(None, map(_PROGRESS, kept)), "")
+        return map(_REACHED, kept)
 
     def _look_at(self, status: PlanStatus) -> None:
         """Takes the status, and drops the quiet nodes of which it says something else."""
