@@ -83,6 +83,22 @@ def test_a_failed_job_of_the_image_cleanup_is_a_warning() -> None:
     assert ("StepWarning", True) in [(reason, LIMIT in text) for reason, text in found.events()]
 
 
+def test_a_plan_whose_nodes_take_turns_is_slow_only_when_none_of_them_moves() -> None:
+    """One node after another may take a whole day; each is given the limit."""
+    found = preloading()
+    for name in ("n1", "n2", "n3"):
+        found.scene.clock.advance(50 * 60)
+        run_job(found, PRELOAD, name, failed=False)
+        found.rounds()
+        assert found.condition("Degraded")["status"] == "False"
+    found.scene.clock.advance(59 * 60)
+    found.rounds()
+    assert found.condition("Degraded")["status"] == "False"
+    found.scene.clock.advance(2 * 60)
+    found.rounds()
+    assert (found.condition("Degraded")["status"], found.condition("Degraded")["reason"]) == ("True", "WaitingLong")
+
+
 def test_a_complete_plan_completes_every_node_that_it_selects_without_its_jobs() -> None:
     found = preloading()
     found.set_status(nodeUpgradeStatuses={"n1": {"state": "ImagePreloading"}, "n2": {"state": "ImagePreloadFailed"}})

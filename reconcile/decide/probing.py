@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from reconcile.decide.builder import DecisionBuilder
@@ -15,6 +16,7 @@ from reconcile.probes.look import Group, ProbeContext, ReadFailure
 from reconcile.probes.verdict import ProbeResult, Verdict, gate_verdict
 from reconcile.status.plan import PlanStatus, key_of
 from reconcile.status.record import StepRecord
+from reconcile.status.times import time_of
 from renderer.catalog.verify import ROUND
 from renderer.context.nodes import unknown_plan
 from renderer.model.path import ABSENT, look_up
@@ -138,6 +140,14 @@ def note_jobs(builder: DecisionBuilder, item: RenderedStep) -> None:
         state = getattr(jobs.states, _WORDS[ended.type if ended else ""])
         if node and state:
             builder.move_node(node, state, *((failed.reason, failed.message) if failed else ()))
+
+
+def last_moved(builder: DecisionBuilder, item: RenderedStep) -> datetime | None:
+    """The time when one of the step's Jobs last started or ended: where nodes take turns, the step may take as long as
+    there are nodes and stands still for none of it. None where there is no such Job."""
+    names = ("startTime", "completionTime")
+    times = (look_up(job, ("status", name)) for job in _jobs_of(builder, item) for name in names)
+    return max((time_of(text) for text in times if isinstance(text, str)), default=None)
 
 
 def jobs_are_done(builder: DecisionBuilder, item: RenderedStep) -> None:

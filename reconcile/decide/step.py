@@ -19,6 +19,7 @@ from reconcile.decide.probing import (
     is_reconsidered,
     is_withdrawn,
     jobs_are_done,
+    last_moved,
     note_jobs,
     renamed,
 )
@@ -187,7 +188,8 @@ class _Step:
     def _gate(self, index: int, gate: Gate, record: StepRecord) -> Verdict:
         verdict = gate_state(self.builder, self.item, index, gate, record)
         if verdict.outcome in (ProbeResult.WAITING, ProbeResult.UNKNOWN):
-            self.run.wait(verdict.reason, verdict, since=record.started, limit=gate.slow_after or LONG)
+            moved = last_moved(self.builder, self.item)
+            self.run.wait(verdict.reason, verdict, since=record.started, counted=moved, limit=gate.slow_after or LONG)
             self.builder.progress = self.builder.progress or gate.waiting or ""
         return verdict
 

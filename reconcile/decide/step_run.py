@@ -64,15 +64,17 @@ class StepRun:
         verdict: Verdict | None = None,
         *,
         since: datetime | None = None,
+        counted: datetime | None = None,
         limit: int | None = LONG,
     ) -> Progress:
         """Adds a wait. Without a start of its own it began when the step before it ended, and is slow once nothing has
-        moved in the phase for that long."""
+        moved in the phase for that long; else its limit counts from there, or from `counted` if that is later."""
         asked = WaitRequest(
             text=text,
             step=self.item.id,
             node=self.step.node,
             since=since or self.builder.reached(self.item.phase, self.step.node),
+            counted=max(since, counted) if since and counted else None,
             idle=None if since else self.item.phase,
             limit=limit,
             unknown=verdict is not None and verdict.outcome is ProbeResult.UNKNOWN,

@@ -14,6 +14,7 @@ from reconcile.loop.sealing import seal
 from reconcile.observe.source import DirectSource
 from reconcile.simulator.apiserver.requests import Hook, no_hook
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
+from reconcile.status.times import time_text
 from renderer.assemble import open_template_set
 from renderer.catalog.template_tree import TemplateTree
 from renderer.model.document_type import FACTS
@@ -295,7 +296,7 @@ class Small:
     def end_job(self, name: str, *, failed: bool = False, message: str = "") -> None:
         """As the Job controller would: the condition, and what it demands beside it."""
         job = next(body for body in self.all("Job") if body["metadata"]["name"] == name)
-        moment = "2026-01-01T00:00:00Z"
+        moment = time_text(self.scene.clock.now())
         kinds = ("FailureTarget", "Failed") if failed else ("SuccessCriteriaMet", "Complete")
         conditions = [
             {
