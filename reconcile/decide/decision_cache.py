@@ -23,6 +23,7 @@ from reconcile.probes.look import Need
 from reconcile.status.plan import PlanStatus
 from renderer.model.manifest_spec import Borrowed, Owned
 from renderer.model.phase import Position, RequirePeers, Step
+from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
 
 Steps = tuple[RenderedStep, ...]
@@ -181,6 +182,17 @@ class LaneNodes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Peers:
+    """The reasons why nodes are unhealthy by a requirement, by name; true of these `bodies`, of those that were
+    `found`."""
+
+    peers: RequirePeers
+    found: tuple[Body, ...]
+    bodies: Mapping[str, Body | None]
+    reasons: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
     """The end of the last decision: the status, in which no node is through with a phase, what was rendered,
     and each node's steps in the phases that have begun."""
@@ -194,17 +206,15 @@ class Folded:
 class DecisionCache:
     """The results of earlier decisions about one plan. All of it can be lost. `timed` are the limits that the last
     decision has asked about, `quiet` the nodes of each stretch that are as they were, `lanes` who is in a lane,
-    `folded` what the last one has ended with; `peers` says of a Node, by name, by which requirement it is unhealthy and
-    why, or None, and `unhealthy` why of all that are, of the same Nodes; `texts` are the redacted texts of waits,
-    `checks` what the checks of a step came to, by step and check."""
+    `folded` what the last one has ended with, `peers` which nodes are unhealthy; `texts` are the redacted texts of
+    waits, `checks` what the checks of a step came to, by step and check."""
 
     timed: tuple[tuple[datetime, int, bool], ...] = ()
     nodes: dict[tuple[str, str, str], NodeDecision] = field(default_factory=dict)
     quiet: dict[tuple[str, str], QuietNodes] = field(default_factory=dict)
     lanes: dict[tuple[str, str], LaneNodes] = field(default_factory=dict)
     folded: Folded = field(default_factory=Folded)
-    peers: dict[str, tuple[Any, RequirePeers, str | None]] = field(default_factory=dict)
-    unhealthy: tuple[tuple[Any, ...], Mapping[str, str]] | None = None
+    peers: Peers | None = None
     texts: dict[str, str] = field(default_factory=dict)
     checks: dict[tuple[str, str], CarriedOut] = field(default_factory=dict)
     _phases: dict[str, tuple[_Places, PhaseSteps]] = field(default_factory=dict)

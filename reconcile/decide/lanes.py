@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,16 +10,16 @@ from typing import Any
 from reconcile.decide.admission import AdmissionCheck, NotAdmitted, admit, always_admit
 from reconcile.decide.answers import Remembering
 from reconcile.decide.builder import DecisionBuilder
-from reconcile.decide.decision_cache import LaneNodes, Steps
+from reconcile.decide.decision_cache import LaneNodes, Peers, Steps
 from reconcile.decide.probing import scope_of
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import NODES, ProbeContext, ReadFailure
 from reconcile.status.plan import key_of
 from renderer.model.phase import Lane, RequirePeers
 from renderer.model.probe import ObjectTarget, Probe, RulePredicate, is_about_fields
-from renderer.model.ref import Ref
+from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedPhase, RenderedStep
-from renderer.model.sharing import SameObject, changed
+from renderer.model.sharing import changed
 
 
 def admission(
@@ -90,26 +90,39 @@ def _unhealthy(builder: DecisionBuilder, lane: Lane, node: str) -> list[str]:
     peers, found = lane.require_peers, builder.observation.look.list(NODES)  # all at once: each is asked for below
     if peers is None:
         return []
-    seen, known = (SameObject(found), SameObject(peers), builder.nodes), builder.cache.unhealthy
-    if known is None or known[0] != seen or isinstance(found, ReadFailure) or not _is_plain(peers):
-        reasons = {name: why for name in builder.nodes if (why := _unhealthy_peer(builder, peers, name)) is not None}
-        known = builder.cache.unhealthy = seen, reasons
-    return [why for name, why in known[1].items() if name != node]
+    reasons: Mapping[str, str]
+    if isinstance(found, ReadFailure) or not _is_plain(peers):
+        reasons = _reasons(builder, peers, builder.nodes)
+    else:
+        reasons = _known_reasons(builder, peers, found)
+    return [why for name, why in reasons.items() if name != node]
 
 
-def _unhealthy_peer(builder: DecisionBuilder, peers: RequirePeers, name: str) -> str | None:
-    """The reason why one node is unhealthy; kept for the same Node, unless a rule looks at more."""
-    ref = Ref(api_version="v1", kind="Node", name=name)
-    body, known = builder.observation.look.get(ref), builder.cache.peers.get(name)
-    if known is not None and known[0] is body and known[1] is peers:
-        return known[2]
-    seen = builder.observation
+def _known_reasons(builder: DecisionBuilder, peers: RequirePeers, found: tuple[Body, ...]) -> Mapping[str, str]:
+    """The reasons why nodes are unhealthy, by name; as known of each Node that is the very same."""
+    nodes, known = builder.nodes, builder.cache.peers
+    if known is not None and known.found is found and known.peers is peers and known.bodies.keys() == {*nodes}:
+        return known.reasons
+    there = {ref_of(body).name: body for body in found}
+    bodies = {name: there.get(name) for name in nodes}
+    others = {*changed(bodies, known.bodies)} if known is not None and known.peers is peers else {*nodes}
+    anew = _reasons(builder, peers, [name for name in nodes if name in others])
+    kept = {name: why for name, why in known.reasons.items() if name not in others} if known is not None else {}
+    reasons = {name: why for name in nodes if (why := anew.get(name) or kept.get(name)) is not None}
+    builder.cache.peers = Peers(peers=peers, found=found, bodies=bodies, reasons=reasons)
+    return reasons
+
+
+def _reasons(builder: DecisionBuilder, peers: RequirePeers, nodes: Iterable[str]) -> dict[str, str]:
+    """The reasons of those of these nodes that are unhealthy."""
+    seen, reasons = builder.observation, dict[str, str]()
     scope = ProbeContext(kinds=seen.kinds, schemas=seen.schemas, now=seen.now, redactor=seen.redactor)
-    verdict = evaluate(Probe(target=ObjectTarget(ref=ref), all=peers.all), seen.look, scope)
-    reason = None if verdict.passed else verdict.reason
-    if _is_plain(peers):
-        builder.cache.peers[name] = body, peers, reason
-    return reason
+    for name in nodes:
+        ref = Ref(api_version="v1", kind="Node", name=name)
+        verdict = evaluate(Probe(target=ObjectTarget(ref=ref), all=peers.all), seen.look, scope)
+        if not verdict.passed:
+            reasons[name] = verdict.reason
+    return reasons
 
 
 def _is_plain(peers: RequirePeers) -> bool:

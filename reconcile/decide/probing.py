@@ -61,8 +61,9 @@ def is_withdrawn(builder: DecisionBuilder, item: RenderedStep, record: StepRecor
 
 def is_reconsidered(status: PlanStatus, item: RenderedStep) -> bool:
     """True if the step was skipped, which is not final, and its conditions do not skip it any more."""
-    was_skipped = status.is_over(key_of(item)) and not status.has_completed(key_of(item))
-    return item.step.reconsider and item.skipped is None and not item.pending and was_skipped
+    if not item.step.reconsider or item.skipped is not None or item.pending:
+        return False
+    return status.is_over(key_of(item)) and not status.has_completed(key_of(item))
 
 
 def counts_rounds(status: PlanStatus, item: RenderedStep) -> bool:
