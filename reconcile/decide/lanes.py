@@ -13,7 +13,7 @@ from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.decision_cache import LaneNodes, Peers, Steps
 from reconcile.decide.probing import scope_of
 from reconcile.probes.evaluate import evaluate
-from reconcile.probes.look import NODES, ProbeContext, ReadFailure
+from reconcile.probes.look import NODES, NOT_READ, ProbeContext, ReadFailure
 from reconcile.status.plan import key_of
 from renderer.model.phase import Lane, RequirePeers
 from renderer.model.probe import ObjectTarget, Probe, RulePredicate, is_about_fields
@@ -88,7 +88,7 @@ def _keeps_lane(builder: DecisionBuilder, item: RenderedStep) -> bool:
 def _unhealthy(builder: DecisionBuilder, lane: Lane, node: str) -> list[str]:
     """Reports what is wrong with other nodes."""
     peers, found = lane.require_peers, builder.observation.look.list(NODES)  # all at once: each is asked for below
-    if peers is None:
+    if peers is None or found is NOT_READ:  # then it is decided once more, when they have been read
         return []
     reasons: Mapping[str, str]
     if isinstance(found, ReadFailure) or not _is_plain(peers):
