@@ -77,6 +77,29 @@ def test_a_record_that_has_not_changed_is_written_as_it_was_read() -> None:
     assert changed["steps"]["NodeUpgrade"]["records"]["PreDrain/n1"] == {**raw, "message": "late"}
 
 
+@pytest.mark.slow
+@given(statuses, statuses)
+@settings(max_examples=examples(150), deadline=None)
+def test_what_has_changed_is_read_and_written_as_if_nothing_were_known(old: PlanStatus, new: PlanStatus) -> None:
+    before = status_of({"status": status_body(old)})
+    body = status_body(replace(new, read=before.read))
+    assert body == status_body(new)
+    assert status_of({"status": body}, before) == status_of({"status": copy.deepcopy(body)}) == new
+    assert status_body(status_of({"status": copy.deepcopy(body)}, before)) == body
+
+
+def test_a_node_that_has_moved_is_read_and_the_others_are_as_they_were() -> None:
+    record = StepRecord(state=StepState.STARTED, started=NOW)
+    status = PlanStatus().with_record(("P", "A", "n1"), record).with_record(("P", "A", "n2"), record)
+    before = status_of({"status": status_body(status)})
+    body = status_body(before.with_record(("P", "A", "n2"), replace(record, state=StepState.APPLIED)))
+    after = status_of({"status": body}, before)
+    assert after.records["P", "n1"] is before.records["P", "n1"]
+    assert body["steps"]["P"]["records"]["A/n1"] is status_body(before)["steps"]["P"]["records"]["A/n1"]
+    assert after.records["P", "n2"]["A"].state is StepState.APPLIED
+    assert status_body(before)["steps"] is before.read.body
+
+
 def test_fields_of_another_version_are_kept() -> None:
     body = {"currentPhase": "X", "later": {"a": [1, None]}, "nodeUpgradeStatuses": {"n": {"state": "New", "extra": 1}}}
     assert status_body(status_of({"status": body})) == body

@@ -11,6 +11,7 @@ from reconcile.status.plan import PlanStatus
 from reconcile.status.plan_body import status_body
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, ref_of
+from renderer.model.sharing import changed
 
 
 def write_status(cluster: Cluster, kinds: Kinds, plan: Body, before: PlanStatus, status: PlanStatus) -> Body | None:
@@ -30,14 +31,11 @@ def write_status(cluster: Cluster, kinds: Kinds, plan: Body, before: PlanStatus,
 
 def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """Empty where nothing differs. The very same part, as most of a large status, is not gone through."""
-    patch: dict[str, Any] = {key: None for key in old if key not in new}
-    for key, value in new.items():
-        before = old.get(key)
-        if value is before and key in old:
-            continue
+    patch: dict[str, Any] = {}
+    for key in changed(new, old):
+        value, before = new.get(key), old.get(key)
         if isinstance(value, Mapping) and isinstance(before, Mapping):
-            if inner := merge_patch(before, value):
-                patch[key] = inner
-        elif key not in old or value != before:
+            patch[key] = merge_patch(before, value)
+        else:
             patch[key] = value
     return patch

@@ -68,7 +68,7 @@ class PlanRound:
         self.deps = deps
         self.memory = memory
         self.plan = plan
-        self.status = status_of(plan)
+        self.status = memory.status = status_of(plan, memory.status)
         self.name = str(plan["metadata"]["name"])
         self.kinds = deps.kinds
 

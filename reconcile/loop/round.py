@@ -15,6 +15,7 @@ from reconcile.loop.executor import ExecutedAction
 from reconcile.observe.snapshot import Judged
 from reconcile.probes.look import Need
 from reconcile.status.attempt import is_taken_back
+from reconcile.status.plan import PlanStatus
 from reconcile.status.plan_body import status_of
 from renderer.errors import Problem
 from renderer.model.probe import Event
@@ -47,7 +48,8 @@ class CausesOfWaits:
 @dataclass
 class Memory:
     """The memory of a plan from one round to the next; all of it can be lost. `errors` begins with the status's;
-    `failed_by` are the causes of a failure, None where nobody has looked for them."""
+    `failed_by` are the causes of a failure, None where nobody has looked for them, `status` is the last one that was
+    read."""
 
     passes: dict[tuple[str, int], int] = field(default_factory=dict)
     fetched: dict[str, Any] = field(default_factory=dict)
@@ -57,6 +59,7 @@ class Memory:
     over: bool = False
     cache: DecisionCache = field(default_factory=DecisionCache)
     last: tuple[Observation, Judged[Decision]] | None = None
+    status: PlanStatus | None = None
     causes: CausesOfWaits | None = None
     failed_by: tuple[str, ...] | None = None
 

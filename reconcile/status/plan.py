@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
+from itertools import chain, compress
+from operator import attrgetter, itemgetter, methodcaller
 from typing import Any
 
 from reconcile.borrow.loan import Loan
@@ -32,6 +34,18 @@ Place = tuple[str, str | None]
 """(phase, node): where a step ran; the node is None for the cluster as a whole."""
 
 _NOTHING_CAPTURED: Mapping[str, Any] = {}
+_STARTED, _ENDED = attrgetter("started"), attrgetter("ended")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSteps:
+    """The `steps` of a status as the API has them, and what was read from them."""
+
+    body: Mapping[str, Any] = field(default_factory=dict)
+    records: Mapping[Place, Mapping[str, StepRecord]] = field(default_factory=dict)
+    attempts: Mapping[Place, Mapping[str, tuple[StepRecord, ...]]] = field(default_factory=dict)
+    done: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +53,8 @@ class PlanStatus:
     """`rest` is every field that has no attribute of its own. `records` has steps under way and over, by
     place and step; a node that has ended a phase is folded into `done`: (phase, node) to step to a short text.
     `waiting` says since when each wait has held whose beginning no record of a step tells. `attempts` has records of
-    steps that begin, or have begun, once more, oldest first."""
+    steps that begin, or have begun, once more, oldest first. `read` has the steps as they were read: of many, few
+    have changed since."""
 
     phase: str = ""
     conditions: tuple[Mapping[str, Any], ...] = ()
@@ -51,6 +66,7 @@ class PlanStatus:
     loans: tuple[Loan, ...] = ()
     waiting: Mapping[str, datetime] = field(default_factory=dict)
     rest: Mapping[str, Any] = field(default_factory=dict)
+    read: ReadSteps = field(default_factory=ReadSteps, repr=False, compare=False)
 
     # ---------------------------------------------------------------------------------------------------- look-ups
 
@@ -225,9 +241,10 @@ class PlanStatus:
 
     def last_progress(self, phase: str) -> datetime | None:
         """The time when a step of the phase last began or ended, on any node."""
-        at_places = (records.values() for (name, _), records in self.records.items() if name == phase)
-        records = [record.ended or record.started for records in at_places for record in records]
-        return max([*records, *_folded_end(SameObject(self.done), phase)], default=None)
+        at_places = compress(self.records.values(), map(phase.__eq__, map(itemgetter(0), self.records)))
+        records = tuple(chain.from_iterable(map(methodcaller("values"), at_places)))
+        moved = chain(map(_STARTED, records), filter(None, map(_ENDED, records)))
+        return max([*moved, *_folded_end(SameObject(self.done), phase)], default=None)
 
     def last_end_at(self, phase: str, node: str | None) -> datetime | None:
         """The time when a step of the phase last ended for this node, or for the cluster as a whole."""
