@@ -62,7 +62,7 @@ def collected_from(cluster: Cluster, plan: Body | None = None) -> Collected:
     return collect(source, readings, plan, HIDE, looked_at(checks().values(), _seen(source, readings)))
 
 
-def _seen(source: DirectSource, readings: Readings) -> tuple[Need, ...]:
+def _seen(source: DirectSource, readings: Readings) -> Iterable[Need]:
     """What the checks look at on the three-node example."""
     inputs = inputs_of("three-node")
     context = check_context(

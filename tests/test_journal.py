@@ -107,7 +107,7 @@ def test_all_that_a_decision_sees_is_read_back() -> None:
     last = entries[-1]
     group = Group(api_version="v1", kind="Node", labels=(("a", "b"),))
     last.seen.snapshot.groups[group] = ReadFailure(why="forbidden")
-    last.seen.snapshot.objects[Ref(api_version="v1", kind="Node", name="gone")] = None
+    last.seen.snapshot.put({Ref(api_version="v1", kind="Node", name="gone"): None})
     last.seen.snapshot.readings["kubelet"] = {"a": {"imageGCHighThresholdPercent": 85}, "z": ReadFailure(why="refused")}
     last.seen.snapshot.readings["certificates"] = {"b": {"notAfter": "2026-12-01T00:00:00Z"}}
     last.seen.attended.asked[START] = 7.5

@@ -7,7 +7,7 @@ it is the same in a replay.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -22,6 +22,7 @@ from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.round import CausesOfWaits, Memory, Round
 from reconcile.loop.round_causes import judge_round
 from reconcile.observe.kept_fields import without
+from reconcile.observe.snapshot import Needs
 from reconcile.observe.source import DirectSource, WatchedFirst
 from reconcile.probes.look import Need
 from reconcile.status.plan import FAILED, PlanStatus
@@ -91,9 +92,7 @@ def _waits_too_long(decision: Decision) -> bool:
     return (degraded.get("status"), degraded.get("reason")) == ("True", WAITING_LONG)
 
 
-def _found(
-    done: Round, deps: ReconcilerDeps, now: datetime, likely: tuple[Need, ...]
-) -> tuple[tuple[str, ...], tuple[Need, ...]]:
+def _found(done: Round, deps: ReconcilerDeps, now: datetime, likely: Iterable[Need]) -> tuple[tuple[str, ...], Needs]:
     """The first causes for which somebody has to act, and all that was looked at. A mistake in an overlay's causes
     holds up no upgrade."""
     source = WatchedFirst(deps.watched, DirectSource(deps.cluster, deps.kinds, _kept))
@@ -102,7 +101,7 @@ def _found(
     except ClusterError:
         raise
     except Problems as error:
-        return (f"causes cannot be looked for: {in_a_line(error.problems)}",), ()
+        return (f"causes cannot be looked for: {in_a_line(error.problems)}",), Needs()
     texts = tuple(_text(cause) for cause in judged.answer.causes if not cause.patient)
     return texts[:_TOLD], judged.looked_at
 

@@ -12,8 +12,7 @@ from reconcile.decide.decision_cache import DecisionCache
 from reconcile.decide.observation import Observation
 from reconcile.decide.plan import is_over
 from reconcile.loop.executor import ExecutedAction
-from reconcile.observe.snapshot import Judged
-from reconcile.probes.look import Need
+from reconcile.observe.snapshot import Judged, Needs
 from reconcile.status.attempt import is_taken_back
 from reconcile.status.plan import PlanStatus
 from reconcile.status.plan_body import status_of
@@ -42,7 +41,7 @@ class CausesOfWaits:
     waits: frozenset[str]
     at: datetime
     texts: tuple[str, ...]
-    looked_at: tuple[Need, ...]
+    looked_at: Needs
 
 
 @dataclass
@@ -53,7 +52,7 @@ class Memory:
 
     passes: dict[tuple[str, int], int] = field(default_factory=dict)
     fetched: dict[str, Any] = field(default_factory=dict)
-    looked_at: tuple[Need, ...] = ()
+    looked_at: Needs = field(default_factory=Needs)
     errors: tuple[str, ...] = ()
     pending_events: tuple[Event, ...] = ()
     over: bool = False

@@ -15,7 +15,7 @@ from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.round import Round
 from reconcile.observe.container_log import LogUnavailableError, read_log
 from reconcile.observe.facts import Unreadable, gather
-from reconcile.observe.snapshot import Judged, Snapshot, judge
+from reconcile.observe.snapshot import Judged, Needs, Snapshot, judge
 from reconcile.observe.source import Source
 from reconcile.preflight.check_context import CheckContext
 from reconcile.probes.look import Look, Need, ReadFailure
@@ -44,7 +44,7 @@ def judge_round(
     """The same, with all that was looked at; what is `likely` looked at is read first."""
     plan = done.plan
     if plan is None or waits_for_nothing(plan, done.decision):
-        return Judged(answer=Diagnosis(), snapshot=Snapshot(), looked_at=())
+        return Judged(answer=Diagnosis(), snapshot=Snapshot(), looked_at=Needs())
     knowledge = knowledge_of(parts.rendering.catalog, check_context_of(parts, plan, now))
     said = logs_on(parts) if logs is None else logs
 

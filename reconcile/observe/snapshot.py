@@ -4,10 +4,10 @@ again until it has seen all that it looked at. So nothing can be looked at that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import repeat
+from itertools import chain, compress, filterfalse, repeat
 from typing import Generic, TypeVar
 
 from reconcile.objects import LISTED_IN_PART
@@ -30,30 +30,32 @@ class Snapshot:
 
     def __init__(self) -> None:
         self.objects: dict[Ref, Body | ReadFailure | None] = {}
+        self.known: dict[Ref, Body | ReadFailure | None] = {}
         self.groups: dict[Group, tuple[Body, ...] | ReadFailure] = {}
         self.readings: dict[str, dict[str, Answer]] = {}
         self.read: set[Reading] = set()
-        self.members: dict[Ref, Body] = {}
         self._members: dict[Group, dict[Ref, Body]] = {}
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
-        known = self.objects.get(ref, NOT_READ)
-        if known is NOT_READ:
-            known = self.members.get(ref, NOT_READ)
-        if known is not NOT_READ:
+        if (known := self.known.get(ref, NOT_READ)) is not NOT_READ:
             return known
         for group, found in self.groups.items():
             if group.holds(ref) and not isinstance(found, ReadFailure):
                 body = self._by_ref(group, found).get(ref)
                 if body is not None or _is_whole(group):
+                    self.known[ref] = body
                     return body
         raise NotReadError(ref)
 
+    def put(self, answers: Mapping[Ref, Body | ReadFailure | None]) -> None:
+        """Takes objects that were read one by one."""
+        self.objects.update(answers)
+        self.known.update(answers)
+
     def put_group(self, group: Group, found: tuple[Body, ...] | ReadFailure) -> None:
-        """`members` has the objects of all groups that were read whole, by ref."""
         self.groups[group] = found
         if not isinstance(found, ReadFailure) and not group.labels:
-            self.members = {**self._by_ref(group, found), **self.members}
+            self.known = {**self._by_ref(group, found), **self.known}
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         if group in self.groups:
@@ -91,29 +93,50 @@ class Snapshot:
         return self._members[group]
 
 
+class Needs:
+    """The needs of a look: single objects, of which there may be thousands, and all else."""
+
+    def __init__(self, needs: Iterable[Need] = ()) -> None:
+        self.refs: dict[Ref, None] = {}
+        self.others: dict[Group | Reading, None] = {}
+        for need in needs:
+            self.add(need)
+
+    def __iter__(self) -> Iterator[Need]:
+        return chain(self.refs, self.others)
+
+    def __bool__(self) -> bool:
+        return bool(self.refs or self.others)
+
+    def add(self, need: Need) -> None:
+        if isinstance(need, Ref):
+            self.refs[need] = None
+        else:
+            self.others[need] = None
+
+
 class _Noting:
     """A `Look` over a snapshot that notes what it is asked for, and says of what was not read that it was not."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self.asked: dict[Need, None] = {}
-        self.missing: dict[Need, None] = {}
+        self.asked = Needs()
+        self.missing = Needs()
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
-        self.asked[ref] = None
-        if (known := self._snapshot.objects.get(ref, NOT_READ)) is not NOT_READ:
-            return known
+        self.asked.refs[ref] = None
         try:
             return self._snapshot.get(ref)
         except NotReadError:
-            self.missing[ref] = None
+            self.missing.refs[ref] = None
             return NOT_READ
 
     def get_all(self, refs: Collection[Ref]) -> Sequence[Body | ReadFailure | None]:
-        self.asked.update(dict.fromkeys(refs))
-        objects, members = self._snapshot.objects, self._snapshot.members
-        known = zip(refs, map(objects.get, refs, repeat(NOT_READ)), map(members.get, refs), strict=True)
-        return tuple((member or self.get(ref)) if found is NOT_READ else found for ref, found, member in known)
+        """Most have been read."""
+        self.asked.refs.update(dict.fromkeys(refs))
+        for ref in filterfalse(self._snapshot.known.__contains__, refs):
+            self.get(ref)
+        return [*map(self._snapshot.known.get, refs, repeat(NOT_READ))]
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         return self._answer(group, lambda: self._snapshot.list(group))
@@ -122,11 +145,11 @@ class _Noting:
         return self._answer(reading, lambda: self._snapshot.reading(reading, name))
 
     def _answer(self, need: Need, look: Callable[[], _T]) -> _T | ReadFailure:
-        self.asked[need] = None
+        self.asked.add(need)
         try:
             return look()
         except NotReadError:
-            self.missing[need] = None
+            self.missing.add(need)
             return NOT_READ
 
 
@@ -136,7 +159,7 @@ class Judged(Generic[_T]):
 
     answer: _T
     snapshot: Snapshot
-    looked_at: tuple[Need, ...]
+    looked_at: Needs
 
 
 def judge(
@@ -158,31 +181,30 @@ def judge(
         look = _Noting(snapshot)
         answer = ask(look)
         if not look.missing:
-            return Judged(answer=answer, snapshot=snapshot, looked_at=tuple(look.asked))
+            return Judged(answer=answer, snapshot=snapshot, looked_at=look.asked)
         _read(snapshot, look.missing, source, readings)
 
 
 def take(needs: Iterable[Need], source: Source, readings: Readings) -> Snapshot:
     """Reads everything that is needed. Raises `Away` and its like; an object that cannot be read is `ReadFailure`."""
     snapshot = Snapshot()
-    _read(snapshot, needs, source, readings)
+    _read(snapshot, needs if isinstance(needs, Needs) else Needs(needs), source, readings)
     return snapshot
 
 
-def _read(snapshot: Snapshot, needs: Iterable[Need], source: Source, readings: Readings) -> None:
+def _read(snapshot: Snapshot, needs: Needs, source: Source, readings: Readings) -> None:
     """Adds what is needed and is not there yet. An object that a group holds is not read once more."""
-    expected = list(needs)
-    refs = [need for need in expected if type(need) is Ref]
-    others = [need for need in expected if type(need) is not Ref]
-    for group in (need for need in others if isinstance(need, Group)):
+    for group in (need for need in needs.others if isinstance(need, Group)):
         _list(snapshot, group, source)
     listed = {(group.api_version, group.kind) for group in snapshot.groups}
-    objects, members, held = snapshot.objects, snapshot.members, source.held()
-    for ref in [ref for ref in refs if ref not in members and ref not in objects]:
-        if ref[:2] in listed and snapshot.has_group_of(ref):
-            continue
-        objects[ref] = held.get(ref) or source.get(ref)
-    for reading in (need for need in others if isinstance(need, Reading)):
+    missing = [*filterfalse(snapshot.known.__contains__, needs.refs)]
+    alone = [ref for ref in missing if ref[:2] not in listed]
+    held = [*map(source.held().get, alone)]
+    snapshot.put(dict(compress(zip(alone, held, strict=True), held)))
+    for ref in filterfalse(snapshot.known.__contains__, missing):
+        if not snapshot.has_group_of(ref):
+            snapshot.put({ref: source.get(ref)})
+    for reading in (need for need in needs.others if isinstance(need, Reading)):
         if not any(read.includes(reading) for read in snapshot.read):
             answers = readings.read(reading, _list(snapshot, reading.of, source))
             snapshot.readings.setdefault(reading.name, {}).update(answers)

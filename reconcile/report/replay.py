@@ -246,7 +246,7 @@ def _snapshot(read: Line, bodies: Mapping[str, Any]) -> Snapshot:
 
     snapshot = Snapshot()
     for (api_version, kind, namespace, name), kept in read["objects"]:
-        snapshot.objects[Ref(api_version=api_version, kind=kind, namespace=namespace, name=name)] = body(kept)
+        snapshot.put({Ref(api_version=api_version, kind=kind, namespace=namespace, name=name): body(kept)})
     for group, found in read["groups"]:
         items = _failure(found) if isinstance(found, dict) else tuple(body(kept) for kept in found)
         snapshot.groups[_group(group)] = items
