@@ -141,11 +141,12 @@ class Rendering:
         name, inputs = str(plan["metadata"]["name"]), (digest, plan.get("spec"), plan["metadata"].get("annotations"))
 
         def context(now: datetime) -> CheckContext:
-            known = self._checked.get(name)
-            if known is not None and known[0] == (*inputs, now):
-                return known[1]
-            made = context_of_facts(self.catalog, self._templates, facts, schemas, now, running=True)
-            self._checked[name] = (*inputs, now), made
+            known, made = self._checked.get(name, (None, None))
+            if made is None or known != inputs:
+                made = context_of_facts(self.catalog, self._templates, facts, schemas, now, running=True)
+            elif made.probes.now != now:
+                made = made.at(now)
+            self._checked[name] = inputs, made
             return made
 
         return LivePreflight(checks=partial(checks_of, self.catalog), context=context, inputs=inputs)

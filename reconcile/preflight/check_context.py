@@ -4,7 +4,7 @@ any."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 
@@ -37,6 +37,11 @@ class CheckContext:
     probes: ProbeContext
     plan: Body
     releases: tuple[ReleaseLine, ...]
+
+    def at(self, now: datetime) -> CheckContext:
+        """The same at a later time. Of the objects that passed those are remembered that are asked for again."""
+        passing = self.probes.passing.renewed() if self.probes.passing is not None else None
+        return replace(self, probes=replace(self.probes, now=now, passing=passing))
 
 
 def check_context(

@@ -39,13 +39,19 @@ class SameObject:
 class ByIdentity(Generic[_T]):
     """Keeps the results computed for the last `limit` objects, for each object and purpose."""
 
-    def __init__(self, limit: int = 4096) -> None:
+    def __init__(self, limit: int = 4096, before: ByIdentity[_T] | None = None) -> None:
+        """Takes from `before` what is asked for again."""
         self._limit = limit
+        self._before = before
         self._known: dict[tuple[object, int], tuple[Any, _T]] = {}  # holds the object, so its id stays its own
 
     def get(self, it: Any, purpose: object = None) -> _T | None:
         known = self._known.get((purpose, id(it)))
-        return known[1] if known is not None else None
+        if known is not None:
+            return known[1]
+        if self._before is None or (found := self._before.get(it, purpose)) is None:
+            return None
+        return self.put(it, found, purpose)
 
     def put(self, it: Any, found: _T, purpose: object = None) -> _T:
         """Returns what was found."""
@@ -54,6 +60,11 @@ class ByIdentity(Generic[_T]):
                 del self._known[key]
         self._known[purpose, id(it)] = it, found
         return found
+
+    def renewed(self) -> ByIdentity[_T]:
+        """The same without what is not asked for again, which is forgotten the next time."""
+        self._before = None
+        return ByIdentity(self._limit, before=self)
 
 
 def changed(now: Mapping[_K, Any], then: Mapping[_K, Any]) -> Iterator[_K]:

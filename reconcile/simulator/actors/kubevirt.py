@@ -78,7 +78,7 @@ class KubeVirt:
         outdated = [each for each in self._client.all(VMI) if OUTDATED in labels_of(each)]
         self._client.patch_status(kubevirt, {"outdatedVirtualMachineInstanceWorkloads": len(outdated)})
         strategy = kubevirt["spec"].get("workloadUpdateStrategy") or {}
-        if "LiveMigrate" not in (strategy.get("workloadUpdateMethods") or ()):
+        if not outdated or "LiveMigrate" not in (strategy.get("workloadUpdateMethods") or ()):
             return
         targets = MigrationTargets(self._client.all(NODE))
         free = [each for each in outdated if all(it.migrates for it in obstacles(each, targets))]
