@@ -27,6 +27,7 @@ GIVEN_BY: Mapping[str, str] = {
     "release": INPUTS["releaseMetadata"],
     "version": INPUTS["version"],
     "cluster.nodes": INPUTS["nodes"],
+    "cluster.fullNodes": "the names of cluster.nodes, without witnesses",
     "cluster.singleNode": INPUTS["nodes"],
     "cluster.previousVersion": INPUTS["previousVersion"],
     "toolkit.image": "values.toolkitImage, or the plan's annotation upgrade-toolkit-image",

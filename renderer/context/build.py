@@ -54,7 +54,12 @@ def context_of(facts: Facts) -> Context:
         "version": Scope("version", version or {}),
         "cluster": Scope(
             "cluster",
-            {"nodes": nodes, "singleNode": single_node_of(facts, nodes), "previousVersion": previous},
+            {
+                "nodes": nodes,
+                "fullNodes": [node["name"] for node in nodes if not node["witness"]],
+                "singleNode": single_node_of(facts, nodes),
+                "previousVersion": previous,
+            },
         ),
         "toolkit": Scope(
             "toolkit",

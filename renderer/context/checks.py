@@ -21,6 +21,7 @@ from renderer.versions import is_older, is_release, parse_version
 MISSING_INPUT, LATE_INPUT = "MissingInput", "LateInput"
 """The input was not given; or nobody can give it yet, since the upgrade reads it automatically."""
 _PLAN = "give the UpgradePlan, a file among the inputs or the name of one in the cluster"
+_OF_NODES = ("nodes", "fullNodes", "singleNode")
 _OF_THE_PLAN = ("plan", "isoImage")
 _FUNCTIONS_OF_THE_PLAN = ("annotation", "name", "oneShotName")
 
@@ -95,14 +96,14 @@ def _cluster(facts: Facts, cluster: Mapping[str, Any]) -> Scope:
     current = cluster["previousVersion"]
     there: dict[str, Any] = {}
     if any(True for _ in every(facts, "v1", "Node")):
-        there |= {"nodes": cluster["nodes"], "singleNode": cluster["singleNode"]}
+        there |= {name: cluster[name] for name in _OF_NODES}
     if current:
         there |= {"currentVersion": current, "previousVersion": current}
     return PartialScope("cluster", there, _of_the_cluster)
 
 
 def _of_the_cluster(key: str) -> NoReturn:
-    if key in ("nodes", "singleNode"):
+    if key in _OF_NODES:
         raise missing_input("the nodes are not known", INPUTS["nodes"])
     if key in ("currentVersion", "previousVersion"):
         raise missing_input("the version that runs now is not known", INPUTS["previousVersion"])
