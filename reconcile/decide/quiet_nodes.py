@@ -46,7 +46,7 @@ class NodeDecision:
 
 class QuietNodes:
     """`nodes` has the decisions that hold, by node, of all that was last looked at. None of them counts rounds, or asks
-    by itself for the time."""
+    by itself for the time. `has_progress`: one of them may have words for the plan's progress."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, NodeDecision] = {}
@@ -55,6 +55,7 @@ class QuietNodes:
         self._answers = NodeAnswers()
         self._dated: dict[_Idle, tuple[datetime | None, bool]] = {}
         self._waiting: dict[_Idle, set[str]] = {}
+        self.has_progress = False
 
     def keep_with(
         self,
@@ -97,6 +98,7 @@ class QuietNodes:
         if kept.waits:
             self.date(builder)
         self.nodes[node] = kept
+        self.has_progress = self.has_progress or bool(kept.progress)
         self._answers.add(node, kept.seen)
         for asked, wait in zip(kept.asked, kept.waits, strict=True):
             self._dated[_idle(asked)] = wait.counted, wait.slow

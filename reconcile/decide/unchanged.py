@@ -127,7 +127,8 @@ class UnchangedNodes:
             self._quiet.date(builder)
             self._is_dated = True
         builder.waits.extend(chain.from_iterable(map(_WAITS, kept)))
-        builder.progress = builder.progress or next(filter(None, map(_PROGRESS, kept)), "")
+        if self._quiet.has_progress and not builder.progress:
+            builder.progress = next(filter(None, map(_PROGRESS, kept)), "")
         return map(_REACHED, kept)
 
     def _look_at(self, status: PlanStatus) -> None:

@@ -220,7 +220,7 @@ class Rendering:
         return status.phase == self.catalog.phases[-1].phase.completed
 
 
-_NOT_SEEN = ("steps", "conditions", "borrowed", "nodeUpgradeStatuses")
+_NOT_SEEN = ("steps", "conditions", "borrowed", "nodeUpgradeStatuses", "waitingSince")
 """The parts of a plan's status that change all the time; of the nodes' states a context has the names."""
 
 

@@ -196,11 +196,9 @@ def _read(snapshot: Snapshot, needs: Needs, source: Source, readings: Readings) 
     """Adds what is needed and is not there yet. An object that a group holds is not read once more."""
     for group in (need for need in needs.others if isinstance(need, Group)):
         _list(snapshot, group, source)
-    listed = {(group.api_version, group.kind) for group in snapshot.groups}
     missing = [*filterfalse(snapshot.known.__contains__, needs.refs)]
-    alone = [ref for ref in missing if ref[:2] not in listed]
-    held = [*map(source.held().get, alone)]
-    snapshot.put(dict(compress(zip(alone, held, strict=True), held)))
+    held = [*map(source.held().get, missing)]
+    snapshot.put(dict(compress(zip(missing, held, strict=True), held)))
     for ref in filterfalse(snapshot.known.__contains__, missing):
         if not snapshot.has_group_of(ref):
             snapshot.put({ref: source.get(ref)})

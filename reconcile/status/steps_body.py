@@ -18,6 +18,8 @@ _NONE: Mapping[str, Any] = {}
 
 def read_steps(body: Mapping[str, Any], before: ReadSteps) -> ReadSteps:
     """Reads the steps; what is the same in the body of `before` is taken from there."""
+    if body is before.body:
+        return before
     records, attempts, done = dict(before.records), dict(before.attempts), dict(before.done)
     for phase in changed(body, before.body):
         now, then = body.get(phase, _NONE), before.body.get(phase, _NONE)
@@ -27,7 +29,18 @@ def read_steps(body: Mapping[str, Any], before: ReadSteps) -> ReadSteps:
         for node in changed(texts, then.get("done", _NONE)):
             _put(done, (phase, node), texts.get(node))
     skipped = {phase: each["skipped"] for phase, each in body.items() if "skipped" in each}
-    return ReadSteps(body=body, records=records, attempts=attempts, done=done, skipped=skipped)
+    return ReadSteps(
+        body=body,
+        records=_kept(records, before.records),
+        attempts=_kept(attempts, before.attempts),
+        done=_kept(done, before.done),
+        skipped=skipped,
+    )
+
+
+def _kept(now: Mapping[Any, _T], before: Mapping[Any, _T]) -> Mapping[Any, _T]:
+    """The very same as before if they are equal, so that it is compared at a glance."""
+    return before if now == before else now
 
 
 def _read(

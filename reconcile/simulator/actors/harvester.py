@@ -129,9 +129,10 @@ class ImageImport:
 
     def _let_claims_go(self) -> None:
         """Kubernetes keeps a claim that is being deleted for as long as a pod uses it."""
-        pods = [pod for pod in self._client.all(POD) if not is_deleted(pod)]
-        for claim in self._client.all(CLAIM):
-            if is_deleted(claim) and not any(_uses(pod, claim) for pod in pods):
+        leaving = [claim for claim in self._client.all(CLAIM) if is_deleted(claim)]
+        pods = [pod for pod in self._client.all(POD) if not is_deleted(pod)] if leaving else []
+        for claim in leaving:
+            if not any(_uses(pod, claim) for pod in pods):
                 self._client.patch(claim, {"metadata": {"finalizers": None}})
                 self._client.refresh()
 

@@ -22,6 +22,7 @@ class KindCache:
         self.state = object()
         self._views: dict[Test, dict[Key, Body]] = {}
         self._sorted: dict[Test, tuple[Body, ...]] = {}
+        self._order: dict[Test, list[Key]] = {}
         self.owned: dict[str, dict[Key, Body]] = {}
         for body in bodies:
             self.put(body)
@@ -34,7 +35,9 @@ class KindCache:
         view = self._views.get(test)
         if view is None:
             view = self._views[test] = {key: body for key, body in self.objects.items() if test(body)}
-        found = self._sorted[test] = tuple(view[key] for key in sorted(view))
+        if test not in self._order:
+            self._order[test] = sorted(view)
+        found = self._sorted[test] = tuple(map(view.__getitem__, self._order[test]))
         return found
 
     def put(self, body: Body) -> None:
@@ -50,10 +53,12 @@ class KindCache:
         self.state = object()
         for test, view in self._views.items():
             if test(body):
+                if key not in view:
+                    self._order.pop(test, None)
                 view[key] = body
                 self._sorted.pop(test, None)
             elif view.pop(key, None) is not None:
-                self._sorted.pop(test, None)
+                self._forget(test)
         for uid in _owners(body):
             self.owned.setdefault(uid, {})[key] = body
 
@@ -62,9 +67,14 @@ class KindCache:
         self.state = object()
         for test, view in self._views.items():
             if view.pop(key_of(body), None) is not None:
-                self._sorted.pop(test, None)
+                self._forget(test)
         for uid in _owners(body):
             self.owned.get(uid, {}).pop(key_of(body), None)
+
+    def _forget(self, test: Test) -> None:
+        """Other objects pass now."""
+        self._sorted.pop(test, None)
+        self._order.pop(test, None)
 
 
 def version_of(body: Body | None) -> str:

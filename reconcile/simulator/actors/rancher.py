@@ -95,6 +95,8 @@ class Rancher:
     def _roll_out(self, cluster: Body, now: datetime) -> None:
         for turn in tuple(self._turns.values()):
             self._go_on(turn, cluster, now)
+        if len(self._turns) >= self._at_once():
+            return
         left = self._left()
         if not left:
             self._applied = self._expected
@@ -118,11 +120,10 @@ class Rancher:
         )
 
     def _pick(self, left: Sequence[Body], now: datetime) -> None:
-        """The next machine; two at once where Rancher does not keep its own order."""
-        at_once = 2 if self._context.faults.fails(ORDER) else 1
+        """The next machine."""
         for machine in left:
             name, node = str(machine["metadata"]["name"]), node_of_machine(machine)
-            if len(self._turns) >= at_once:
+            if len(self._turns) >= self._at_once():
                 return
             if name in self._turns or not node:
                 continue
@@ -130,6 +131,10 @@ class Rancher:
             if not self._timers.passed((name, self._expected, "pick"), lasts):
                 return
             self._turns[name] = Turn(machine=name, node=node, tier=tier_of(machine))
+
+    def _at_once(self) -> int:
+        """Two where Rancher does not keep its own order."""
+        return 2 if self._context.faults.fails(ORDER) else 1
 
     def _machines(self) -> list[Body]:
         """The first server first, then servers, then workers, by name."""
