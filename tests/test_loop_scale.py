@@ -56,7 +56,7 @@ def calls_of_a_round(nodes: int, work: Path) -> int:
 def test_a_round_of_twice_as_many_nodes_does_at_most_twice_as_much(tmp_path: Path) -> None:
     few, many = calls_of_a_round(16, tmp_path), calls_of_a_round(32, tmp_path)
     assert many < 2 * few
-    assert (many - few) / 16 < 12, "a node of which nothing has changed is read or decided again"
+    assert (many - few) / 16 < 2, "a node of which nothing has changed is read or decided again"
 
 
 def two_nodes_of(nodes: int, work: Path) -> tuple[int, int, int]:
@@ -74,13 +74,14 @@ def two_nodes_of(nodes: int, work: Path) -> tuple[int, int, int]:
 
 
 def test_the_rounds_and_requests_of_a_node_do_not_depend_on_how_many_there_are(tmp_path: Path) -> None:
-    few, many = two_nodes_of(4, tmp_path), two_nodes_of(10, tmp_path)
+    """The first cluster warms what is read once."""
+    _, few, many = (two_nodes_of(nodes, tmp_path) for nodes in (3, 4, 10))
     assert few[0] == pytest.approx(many[0], rel=0.05)
     assert few[1] == pytest.approx(many[1], rel=0.05)
     assert many[1] < 400
     assert many[0] < 60, "rounds are made that would be the one before again"
     beside = (many[2] - few[2]) / (10 - 4) / many[0]
-    assert beside < 110, "a node is looked at while others are upgraded"
+    assert beside < 34, "a node is looked at while others are upgraded"
     assert few[2] / 2 < 420_000, "the upgrade of a node takes more work than it did"
 
 
