@@ -93,26 +93,23 @@ class Snapshot:
         return self._members[group]
 
 
+@dataclass(frozen=True, slots=True)
 class Needs:
     """The needs of a look: single objects, of which there may be thousands, and all else."""
 
-    def __init__(self, needs: Iterable[Need] = ()) -> None:
-        self.refs: dict[Ref, None] = {}
-        self.others: dict[Group | Reading, None] = {}
-        for need in needs:
-            self.add(need)
+    refs: tuple[Ref, ...] = ()
+    others: tuple[Group | Reading, ...] = ()
+
+    @classmethod
+    def of(cls, needs: Iterable[Need]) -> Needs:
+        if isinstance(needs, cls):
+            return needs
+        each = tuple(needs)
+        refs = tuple(need for need in each if isinstance(need, Ref))
+        return cls(refs, tuple(need for need in each if not isinstance(need, Ref)))
 
     def __iter__(self) -> Iterator[Need]:
         return chain(self.refs, self.others)
-
-    def __bool__(self) -> bool:
-        return bool(self.refs or self.others)
-
-    def add(self, need: Need) -> None:
-        if isinstance(need, Ref):
-            self.refs[need] = None
-        else:
-            self.others[need] = None
 
 
 class _Noting:
@@ -120,20 +117,25 @@ class _Noting:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self.asked = Needs()
-        self.missing = Needs()
+        self._refs: dict[Ref, None] = {}
+        self._others: dict[Group | Reading, None] = {}
+        self.missing: dict[Need, None] = {}
+
+    @property
+    def asked(self) -> Needs:
+        return Needs(tuple(self._refs), tuple(self._others))
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
-        self.asked.refs[ref] = None
+        self._refs[ref] = None
         try:
             return self._snapshot.get(ref)
         except NotReadError:
-            self.missing.refs[ref] = None
+            self.missing[ref] = None
             return NOT_READ
 
     def get_all(self, refs: Collection[Ref]) -> Sequence[Body | ReadFailure | None]:
         """Most have been read."""
-        self.asked.refs.update(dict.fromkeys(refs))
+        self._refs.update(dict.fromkeys(refs))
         for ref in filterfalse(self._snapshot.known.__contains__, refs):
             self.get(ref)
         return [*map(self._snapshot.known.get, refs, repeat(NOT_READ))]
@@ -144,12 +146,12 @@ class _Noting:
     def reading(self, reading: Reading, name: str) -> Answer:
         return self._answer(reading, lambda: self._snapshot.reading(reading, name))
 
-    def _answer(self, need: Need, look: Callable[[], _T]) -> _T | ReadFailure:
-        self.asked.add(need)
+    def _answer(self, need: Group | Reading, look: Callable[[], _T]) -> _T | ReadFailure:
+        self._others[need] = None
         try:
             return look()
         except NotReadError:
-            self.missing.add(need)
+            self.missing[need] = None
             return NOT_READ
 
 
@@ -182,13 +184,13 @@ def judge(
         answer = ask(look)
         if not look.missing:
             return Judged(answer=answer, snapshot=snapshot, looked_at=look.asked)
-        _read(snapshot, look.missing, source, readings)
+        _read(snapshot, Needs.of(look.missing), source, readings)
 
 
 def take(needs: Iterable[Need], source: Source, readings: Readings) -> Snapshot:
     """Reads everything that is needed. Raises `Away` and its like; an object that cannot be read is `ReadFailure`."""
     snapshot = Snapshot()
-    _read(snapshot, needs if isinstance(needs, Needs) else Needs(needs), source, readings)
+    _read(snapshot, Needs.of(needs), source, readings)
     return snapshot
 
 
