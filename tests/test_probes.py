@@ -37,6 +37,7 @@ from renderer.model.phase import Step
 from renderer.model.probe import (
     BuiltinPredicate,
     ClusterTarget,
+    EveryTarget,
     FieldPredicate,
     Fixed,
     Gate,
@@ -48,6 +49,7 @@ from renderer.model.probe import (
     Trigger,
 )
 from renderer.model.ref import Body, Ref, ref_of
+from renderer.model.sharing import ByIdentity
 
 ROOT = Path(__file__).resolve().parents[1]
 CASES = ROOT / "tests" / "probes"
@@ -533,6 +535,25 @@ def test_what_a_rule_has_worked_out_is_kept_for_these_very_objects() -> None:
     found = [kept.once("x", of, work) for of in ((first, first), (first, first), (second, first), (second, first))]
     assert found == [0, 0, 1, 1], "equal objects may be others"
     assert kept.once("y", (second, first), work) == 2
+
+
+def test_what_passes_is_remembered_only_where_nothing_else_is_looked_at() -> None:
+    """A Service is taken by its kind's own rule, which looks at EndpointSlices."""
+    at = {"name": "x", "namespace": "a"}
+    labelled = {**at, "labels": {"kubernetes.io/service-name": "x"}}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": at, "spec": {"clusterIP": "10.53.0.9"}}
+    slices = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": labelled}
+    taken = EveryTarget(api_version="v1", kind="Service", where=(BuiltinPredicate(),), at_least=0)
+    exists = FieldPredicate(path=("spec", "clusterIP"), test=Test.EXISTS, operand=Fixed(value=True))
+    scope = ProbeContext(kinds=KINDS, schemas=SCHEMAS, now=NOW, passing=ByIdentity())
+    probe = Probe(target=taken, all=(exists,))
+
+    def reason(*, ready: bool) -> str:
+        endpoints = [{"conditions": {"ready": ready}}]
+        return evaluate(probe, GivenObjects(bodies=(service, {**slices, "endpoints": endpoints})), scope).reason
+
+    assert reason(ready=True) == "1 of 1 services pass"
+    assert "none is needed" in reason(ready=False)
 
 
 def test_a_text_that_is_no_json_is_none_however_deep_it_is() -> None:

@@ -26,7 +26,6 @@ from renderer.model.probe import (
     ObjectTarget,
     Predicate,
     Probe,
-    RulePredicate,
     is_about_fields,
 )
 from renderer.model.ref import Body, Ref, ref_of
@@ -137,17 +136,13 @@ def holds(predicates: Iterable[Predicate], body: Body, look: Look, scope: ProbeC
 
 def _known_member(probe: Probe, target: EveryTarget, body: Body, look: Look, scope: ProbeContext) -> Verdict | None:
     """As `_member`; known of an object that passes and has not changed, where nothing else is looked at."""
-    if scope.passing is None or not _is_about_members(probe, target):
+    if scope.passing is None or not is_about_fields(probe):
         return _member(probe, target, body, look, scope)
     purpose = SameObject(probe)
     known = scope.passing.get(body, purpose)
     if known is None and (known := _member(probe, target, body, look, scope)) is not None and known.passed:
         scope.passing.put(body, known, purpose)
     return known
-
-
-def _is_about_members(probe: Probe, target: EveryTarget) -> bool:
-    return is_about_fields(probe) and all(not isinstance(predicate, RulePredicate) for predicate in target.where)
 
 
 def _member(probe: Probe, target: EveryTarget, body: Body, look: Look, scope: ProbeContext) -> Verdict | None:

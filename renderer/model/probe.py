@@ -139,9 +139,11 @@ class Probe:
 
 
 def is_about_fields(probe: Probe) -> bool:
-    """True if it asks for nothing but conditions and fields of its target: the same target gives the same answer."""
+    """True if it asks for nothing but conditions and fields of its target, also where that is every object of a kind:
+    the same object gives the same answer. A rule, also that of a kind, may look at other objects."""
+    where = probe.target.where if isinstance(probe.target, EveryTarget) else ()
     plain = (ConditionPredicate, FieldPredicate, AbsentPredicate)
-    return all(isinstance(predicate, plain) for predicate in (*probe.all, *probe.fails))
+    return all(isinstance(predicate, plain) for predicate in (*probe.all, *probe.fails, *where))
 
 
 class Severity(StrEnum):
